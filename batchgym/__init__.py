@@ -1,0 +1,1 @@
+"""A Gymnasium plugin: vector environments whose environments live in worker processes."""
