@@ -1,0 +1,93 @@
+"""The composition root: settings in, environments and agents out.
+
+This is the only place that knows both batchgym and batchppo.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import VectorEnv
+
+import batchgym
+import batchppo
+
+from .errors import BadInput, CommandFailed
+from .process import prepare_headless_rendering
+from .run_config import EnvConfig, RunConfig
+from .run_folder import find_model
+from .task import find_spec, import_modules
+from .wrappers import load_wrapper
+
+_MOST_EVALUATION_ENVS = 8
+
+
+def make_training_env(config: RunConfig) -> VectorEnv[Any, Any, Any]:
+    """Return the environments to train in."""
+    return _make_vector_env(config.environment, config.num_envs, config.num_workers)
+
+
+def make_evaluation_env(environment: EnvConfig, episodes: int) -> VectorEnv[Any, Any, Any]:
+    """Return environments to evaluate in: no more than there are episodes to play."""
+    return _make_vector_env(environment, min(episodes, _MOST_EVALUATION_ENVS), None)
+
+
+def make_rendering_env(environment: EnvConfig) -> gymnasium.Env[Any, Any]:
+    """Return one environment that draws arrays, on machines without a display too."""
+    import_modules(environment.imports)
+    spec = find_spec(environment.id)
+    prepare_headless_rendering(environment.id, spec.entry_point)
+    env: gymnasium.Env[Any, Any] = gymnasium.make(
+        spec, render_mode="rgb_array", **environment.kwargs
+    )
+    if env.render_mode != "rgb_array":
+        env.close()
+        raise CommandFailed(
+            f"{environment.id} cannot be drawn into arrays: its render modes are "
+            f"{env.metadata.get('render_modes')}, and rgb_array is not among them"
+        )
+    for wrapper in environment.wrappers:
+        env = load_wrapper(wrapper)(env)
+    return env
+
+
+def make_agent(config: RunConfig, env: VectorEnv[Any, Any, Any]) -> batchppo.BatchPPO:
+    """Return a new agent for these environments."""
+    settings = {"policy": "MlpPolicy", "seed": config.seed, **config.agent}
+    return batchppo.BatchPPO(env=env, **settings)
+
+
+def recall(run: str, logdir: Path, env_id: str | None) -> tuple[Path, EnvConfig]:
+    """Return the model file that RUN means, and the environment to use it in.
+
+    Args:
+        run: Run folder, model file or task.
+        logdir: Where run folders are.
+        env_id: Environment to use instead of the run's own.
+
+    Raises:
+        BadInput: There is no such model, or its environment is not known.
+    """
+    found = find_model(run, logdir)
+    if env_id is not None:
+        return found.path, EnvConfig(id=env_id)
+    if found.run is None:
+        raise BadInput(
+            f"{found.path} is not in a run folder, so its environment is not known: name it with "
+            "--env ID"
+        )
+    return found.path, RunConfig.load(found.run.config).environment
+
+
+def _make_vector_env(
+    environment: EnvConfig, num_envs: int, num_workers: int | None
+) -> VectorEnv[Any, Any, Any]:
+    import_modules(environment.imports)
+    find_spec(environment.id)
+    return batchgym.make_vec(
+        environment.id,
+        num_envs,
+        num_workers=num_workers,
+        wrappers=tuple(load_wrapper(wrapper) for wrapper in environment.wrappers),
+        **environment.kwargs,
+    )

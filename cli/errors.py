@@ -1,0 +1,42 @@
+"""Errors of the command line: one line each, with the exit code that fits.
+
+Exit codes: 0 done; 1 it failed; 2 the command line was wrong; 130 ended by Ctrl-C.
+"""
+
+import click
+
+FAILED = 1
+WRONG_USAGE = 2
+INTERRUPTED = 130
+
+# Errors of these kinds were raised with a message for the user. Any other one is unexpected here,
+# and shown with its type.
+_EXPECTED = (ValueError, OSError, RuntimeError, ImportError)
+
+
+class CommandFailed(click.ClickException):
+    """What was asked for could not be done."""
+
+    exit_code = FAILED
+
+    def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
+        """Print the message, in one line, on the error stream."""
+        click.echo(
+            f"{click.style('Error:', fg='red', bold=True)} {self.format_message()}", err=True
+        )
+
+
+class BadInput(CommandFailed):
+    """What was asked for does not exist or makes no sense: the command line must be changed."""
+
+    exit_code = WRONG_USAGE
+
+
+def describe(error: Exception) -> str:
+    """Return one line that says what went wrong."""
+    message = " ".join(str(error).split())
+    if isinstance(error, _EXPECTED) and message:
+        if isinstance(error, OSError) and error.strerror and error.filename:
+            return f"{error.filename}: {error.strerror}"
+        return message
+    return f"{type(error).__name__}: {message} (--debug shows where)"

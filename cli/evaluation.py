@@ -1,0 +1,131 @@
+"""Playing episodes with trained agents, and telling the result."""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+
+import batchppo
+
+from .build import make_evaluation_env, recall
+from .console import results
+from .formatting import significant
+
+_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well one agent did, with one way of choosing actions.
+
+    Attributes:
+        run: What was evaluated, as the command line named it.
+        model: Path of the model file.
+        env_id: Environment it was evaluated in.
+        timesteps: Environment steps that the model had been trained for.
+        actions: "deterministic" or "stochastic".
+        seed: Seed of the environments.
+        returns: Return of each episode.
+        lengths: Steps of each episode.
+    """
+
+    run: str
+    model: str
+    env_id: str
+    timesteps: int
+    actions: str
+    seed: int
+    returns: tuple[float, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(np.mean(self.returns))
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the returns."""
+        return float(np.std(self.returns))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Bounds that hold the mean return with 95 % confidence: a percentile bootstrap."""
+        returns = np.asarray(self.returns)
+        chosen = np.random.default_rng(0).integers(len(returns), size=(_RESAMPLES, len(returns)))
+        low, high = np.percentile(returns[chosen].mean(axis=1), [2.5, 97.5])
+        return float(low), float(high)
+
+
+def evaluate(
+    run: str, logdir: Path, env_id: str | None, episodes: int, seed: int, stochastic: bool
+) -> Iterator[Score]:
+    """Play episodes with the agent that `run` means; yield one score for each kind of actions."""
+    model, environment = recall(run, logdir, env_id)
+    policy = batchppo.load_policy(model)
+    for deterministic in (True, False) if stochastic else (True,):
+        with contextlib.closing(make_evaluation_env(environment, episodes)) as env:
+            returns, lengths = batchppo.evaluate_policy(
+                policy,
+                env,
+                episodes,
+                deterministic=deterministic,
+                return_episode_rewards=True,
+                seed=seed,
+            )
+        yield Score(
+            run=run,
+            model=str(model),
+            env_id=environment.id,
+            timesteps=policy.num_timesteps,
+            actions="deterministic" if deterministic else "stochastic",
+            seed=seed,
+            returns=tuple(map(float, returns)),
+            lengths=tuple(map(int, lengths)),
+        )
+
+
+def show(scores: Sequence[Score], as_json: bool) -> None:
+    """Print the scores: a table for people, or JSON for programs."""
+    console = results()
+    if as_json:
+        document = [
+            {**asdict(score), "mean": score.mean, "std": score.std, "interval": score.interval}
+            for score in scores
+        ]
+        console.out(json.dumps(document, indent=2), highlight=False)
+        return
+    is_one_model = len({score.model for score in scores}) == 1
+    if is_one_model:
+        first = scores[0]
+        console.print(
+            f"[bold]{first.env_id}[/bold]  {first.model}, trained for {first.timesteps:,} steps",
+            soft_wrap=True,
+        )
+    console.print(_table(scores, with_run=not is_one_model))
+
+
+def _table(scores: Sequence[Score], with_run: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    if with_run:
+        table.add_column("run", overflow="fold")
+        table.add_column("steps", justify="right")
+    table.add_column("actions")
+    for heading in ("episodes", "mean return", "std", "95 % interval", "length"):
+        table.add_column(heading, justify="right")
+    for score in scores:
+        low, high = score.interval
+        row = [
+            score.actions,
+            str(len(score.returns)),
+            f"[bold]{significant(score.mean)}[/bold]",
+            significant(score.std),
+            f"{significant(low)} to {significant(high)}",
+            significant(float(np.mean(score.lengths))),
+        ]
+        table.add_row(*([score.run, f"{score.timesteps:,}"] if with_run else []), *row)
+    return table

@@ -1,0 +1,75 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+LARGEST_SEED = 2**32 - 1
+
+
+class WholeNumber(click.ParamType):
+    """A whole number between bounds, which may be written 100000, 100_000 or 1e5."""
+
+    name = "n"
+
+    def __init__(self, least: int, most: int | None = None) -> None:
+        self._least = least
+        self._most = most
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> int:
+        """Return the number that the command line means."""
+        try:
+            number = value if isinstance(value, int) else _read_whole(value)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a whole number.", param, context)
+        if number < self._least or (self._most is not None and number > self._most):
+            bounds = f"at least {self._least}" + (f", at most {self._most}" if self._most else "")
+            self.fail(f"{value} is out of range: it must be {bounds}.", param, context)
+        return number
+
+
+def _read_whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if number != int(number):
+            raise
+        return int(number)
+
+
+COUNT = WholeNumber(least=1)
+SEED = WholeNumber(least=0, most=LARGEST_SEED)
+
+
+def logdir_option() -> Decorator:
+    """Return the option --logdir: where run folders are."""
+    return click.option(
+        "--logdir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("runs"),
+        show_default=True,
+        help="Folder that holds the run folders.",
+    )
+
+
+def json_option() -> Decorator:
+    """Return the option --json: results for programs instead of people."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def env_option() -> Decorator:
+    """Return the option --env: the environment for a model whose run is not known."""
+    return click.option(
+        "--env",
+        "env_id",
+        metavar="ID",
+        help="Use this environment instead of the one that the model was trained on. Needed for a "
+        "model file that is not in a run folder.",
+    )

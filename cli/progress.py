@@ -1,0 +1,183 @@
+"""How training goes, while it goes: a bar on a terminal, plain lines in a log, or nothing."""
+
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
+
+from .formatting import duration, significant
+from .outcome import Evaluation
+
+_WIDE, _NARROW = 90, 60
+_LINE_EVERY_FRACTION = 0.05
+_LINE_EVERY_SECONDS = 60.0
+
+
+class Display(Protocol):
+    """Shows the progress of a training; a context that lasts as long as the training."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def advance(self, timesteps: int, mean_return: float | None) -> None:
+        """Show how many timesteps are done, and the mean return of the latest episodes."""
+
+    def evaluated(self, evaluation: Evaluation, is_best: bool) -> None:
+        """Show the result of an evaluation."""
+
+
+def make_display(console: Console, label: str, total: int, kind: str) -> Display:
+    """Return the display that suits the console.
+
+    Args:
+        console: Where to show the progress.
+        label: Name of what is trained.
+        total: Timesteps at the end of the training.
+        kind: "auto" (a bar on a terminal, lines elsewhere), "lines" or "none".
+    """
+    if kind == "none":
+        return SilentDisplay()
+    if kind == "auto" and console.is_terminal:
+        return BarDisplay(console, label, total)
+    return LineDisplay(console, total)
+
+
+class SilentDisplay:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def advance(self, timesteps: int, mean_return: float | None) -> None:
+        """Show nothing."""
+
+    def evaluated(self, evaluation: Evaluation, is_best: bool) -> None:
+        """Show nothing."""
+
+
+class LineDisplay:
+    """Prints a line now and then, for logs: twenty in a training, and one a minute."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console = console
+        self._total = total
+        self._shown = 0
+        self._start = self._shown_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def advance(self, timesteps: int, mean_return: float | None) -> None:
+        """Print a line, unless the last one is not long ago."""
+        now = time.monotonic()
+        is_due = (
+            timesteps - self._shown >= _LINE_EVERY_FRACTION * self._total
+            or now - self._shown_at >= _LINE_EVERY_SECONDS
+        )
+        if not is_due:
+            return
+        self._shown, self._shown_at = timesteps, now
+        speed = timesteps / max(now - self._start, 1e-9)
+        left = duration(max(self._total - timesteps, 0) / speed) if speed else "?"
+        shown = "-" if mean_return is None else significant(mean_return)
+        self._print(
+            f"{_steps_of(timesteps, self._total)}  {speed:,.0f} steps/s  "
+            f"mean return {shown}  {left} left"
+        )
+
+    def evaluated(self, evaluation: Evaluation, is_best: bool) -> None:
+        """Print the result of an evaluation."""
+        steps = _steps_of(evaluation.timesteps, self._total)
+        self._print(f"{steps}  {_describe(evaluation, is_best)}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, soft_wrap=True)
+
+
+class BarDisplay:
+    """A bar that is drawn anew several times a second; evaluations scroll by above it."""
+
+    def __init__(self, console: Console, label: str, total: int) -> None:
+        self._console = console
+        self._progress = Progress(
+            *_columns(console.width), console=console, refresh_per_second=5, expand=False
+        )
+        self._task = self._progress.add_task(label, total=total, mean_return="-")
+        self._total = total
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def advance(self, timesteps: int, mean_return: float | None) -> None:
+        """Move the bar."""
+        shown = "-" if mean_return is None else significant(mean_return)
+        self._progress.update(self._task, completed=timesteps, mean_return=shown)
+
+    def evaluated(self, evaluation: Evaluation, is_best: bool) -> None:
+        """Print the result of an evaluation above the bar."""
+        width = len(f"{self._total:,}")
+        self._console.print(
+            f"[dim]{evaluation.timesteps:>{width},} steps[/dim]  {_describe(evaluation, is_best)}"
+        )
+
+
+class _Steps(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(_steps_of(int(task.completed), int(task.total or 0)), style="progress.download")
+
+
+class _Speed(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("- steps/s" if speed is None else f"{speed:,.0f} steps/s", style="cyan")
+
+
+class _Left(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        seconds = task.time_remaining
+        return Text("" if seconds is None else f"{duration(seconds)} left", style="dim")
+
+
+def _columns(width: int) -> list[ProgressColumn]:
+    """Return as many columns as a terminal of this width has room for."""
+    columns: list[ProgressColumn] = [
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=max(10, min(30, width - 80))),
+        _Steps(),
+    ]
+    mean_return = TextColumn("return [green]{task.fields[mean_return]}")
+    if width >= _NARROW:
+        columns.append(mean_return)
+    if width >= _WIDE:
+        columns.insert(3, _Speed())
+    if width >= _WIDE - 15:
+        columns.append(_Left())
+    return columns
+
+
+def _steps_of(timesteps: int, total: int) -> str:
+    return f"{timesteps:>{len(f'{total:,}')},}/{total:,} steps"
+
+
+def _describe(evaluation: Evaluation, is_best: bool) -> str:
+    best = ", the best so far" if is_best else ""
+    return f"evaluation: {significant(evaluation.mean)} ± {significant(evaluation.std)}{best}"

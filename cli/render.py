@@ -1,0 +1,46 @@
+"""`batchppo render`."""
+
+from pathlib import Path
+
+import click
+
+from .group import new_command
+from .options import COUNT, SEED, env_option, logdir_option
+
+
+@new_command(name="render")
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Video to write, .mp4 or .gif.  [default: video.mp4 in the run folder]",
+)
+@click.option("--episodes", type=COUNT, default=1, show_default=True, help="Episodes to record.")
+@click.option("--fps", type=COUNT, help="Frames a second.  [default: the environment's own]")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the environment.")
+@env_option()
+@logdir_option()
+def command(
+    run: str,
+    output: Path | None,
+    episodes: int,
+    fps: int | None,
+    seed: int,
+    env_id: str | None,
+    logdir: Path,
+) -> None:
+    """Record a video of a trained agent; no display needed.
+
+    RUN is a run folder, a model file, or a task (its newest run). Of a run, the model that did
+    best during training is taken; name its model.zip for the last one.
+
+    \b
+    Examples:
+      batchppo render cartpole
+      batchppo render cartpole --output cartpole.gif --episodes 3
+      batchppo render runs/pendulum/2026-01-31_12-00-00/model.zip --output last.mp4
+    """
+    from .recording import record
+
+    record(run, logdir, env_id, output, episodes, fps, seed)

@@ -1,0 +1,97 @@
+"""What TASK on the command line means: a preset, or the id of any registered environment."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import BadInput
+from .extras import require_extra, require_extra_of
+from .presets import PRESETS
+from .suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from gymnasium.envs.registration import EnvSpec
+
+_DEFAULT_TIMESTEPS = 1_000_000
+_DEFAULT_NUM_ENVS = 8
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and the settings that it starts from.
+
+    Attributes:
+        name: What its run folders are named after.
+        env_id: Gymnasium id of the environment.
+        total_timesteps: Environment steps to train for, unless asked otherwise.
+        num_envs: Environments in parallel, unless asked otherwise.
+        agent: Keyword arguments of `batchppo.BatchPPO`.
+    """
+
+    name: str
+    env_id: str
+    total_timesteps: int
+    num_envs: int
+    agent: Mapping[str, Any]
+
+
+def find_task(name: str, modules: Sequence[str] = ()) -> Task:
+    """Return the task called `name`.
+
+    Args:
+        name: A preset, or the id of a registered environment, which may name the module that
+            registers it (`my_package:MyTask-v0`).
+        modules: Modules to import first, which register environments.
+
+    Raises:
+        BadInput: There is no such task; the message names the nearest ones.
+        CommandFailed: The environment needs an extra that is not installed.
+    """
+    import_modules(modules)
+    if name in PRESETS:
+        preset = PRESETS[name]
+        return Task(name, preset.env_id, preset.total_timesteps, preset.num_envs, preset.agent)
+    spec = find_spec(name)
+    folder = spec.id.replace("/", "-")
+    return Task(folder, name, _DEFAULT_TIMESTEPS, _DEFAULT_NUM_ENVS, {})
+
+
+def find_spec(env_id: str) -> "EnvSpec":
+    """Return the registered specification of `env_id`.
+
+    Raises:
+        BadInput: No environment is registered under this id.
+        CommandFailed: The environment needs an extra that is not installed.
+    """
+    import gymnasium
+
+    module, _, bare_id = env_id.rpartition(":")
+    import_modules([module] if module else [])
+    if bare_id.startswith("ALE/"):
+        require_extra("atari", bare_id)
+        import_modules(["ale_py"])
+    if bare_id not in gymnasium.registry:
+        known = [*PRESETS, *(key for key in gymnasium.registry if not key.startswith("batchgym/"))]
+        hint = did_you_mean(bare_id, known) or (
+            " Environments of other packages: --import PACKAGE, or PACKAGE:ID."
+        )
+        raise BadInput(f"there is no preset and no Gymnasium id {bare_id!r}.{hint}")
+    spec = gymnasium.registry[bare_id]
+    require_extra_of(bare_id, spec.entry_point)
+    return spec
+
+
+def import_modules(modules: Sequence[str]) -> None:
+    """Import modules that register environments.
+
+    Raises:
+        BadInput: A module does not exist, or one that it imports.
+    """
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise BadInput(
+                f"cannot import {module!r}, which registers environments: {error}"
+            ) from error
