@@ -1,0 +1,197 @@
+"""What passes through the pipes: frames of one byte, a number, or a pickled message.
+
+    b"s"                    step all environments of the worker; the actions are in shared memory
+    b"k"                    done, everything is in shared memory
+    b"r" uint32             this environment is done, everything is in shared memory
+    b"m" uint64 bytes       a pickled message
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+SPIN_SECONDS = 200e-6
+_CHUNK = 1 << 16  # what a pipe holds
+_ALIVE_CHECK_SECONDS = 1.0
+_READY = struct.Struct("<I")
+_LENGTH = struct.Struct("<Q")
+
+_yield_cpu: Callable[[], object] = getattr(os, "sched_yield", lambda: time.sleep(0))
+
+
+class Frame(NamedTuple):
+    """One frame: its code, the number of a `READY`, the body of a `MESSAGE`."""
+
+    code: int
+    number: int = 0
+    body: bytes = b""
+
+
+STEP = b"s"
+DONE = b"k"
+STEP_FRAME = Frame(STEP[0])
+DONE_FRAME = Frame(DONE[0])
+READY = b"r"[0]
+MESSAGE = b"m"[0]
+
+
+def ready(number: int) -> bytes:
+    """Encodes that environment `number` is done."""
+    return b"r" + _READY.pack(number)
+
+
+def message(body: bytes) -> bytes:
+    """Encodes a message."""
+    return b"m" + _LENGTH.pack(len(body)) + body
+
+
+class Channel:
+    """Two pipes to the other side.
+
+    Waiting spins for at most `SPIN_SECONDS`, giving the core away between looks, and then blocks.
+
+    Args:
+        read_fd: Pipe to read frames from.
+        write_fd: Pipe to write frames to. With `drain_while_writing` it must be non-blocking.
+        spin: Whether waiting may spin.
+        drain_while_writing: Read on while the other side does not take what is written; otherwise
+            two sides that both write much would wait for each other.
+    """
+
+    def __init__(
+        self, read_fd: int, write_fd: int, *, spin: bool, drain_while_writing: bool = False
+    ) -> None:
+        self.read_fd = read_fd
+        self.write_fd = write_fd
+        self._spin_seconds = 0.0
+        self.allow_spin(spin)
+        self._drain_while_writing = drain_while_writing
+        self._poll = select.poll()
+        self._poll.register(read_fd, select.POLLIN)
+        self._buffer = bytearray()
+
+    def allow_spin(self, allowed: bool) -> None:
+        """Sets whether waiting may spin."""
+        self._spin_seconds = SPIN_SECONDS if allowed else 0.0
+
+    def send(self, data: bytes) -> None:
+        """Writes a frame.
+
+        Raises:
+            BrokenPipeError: If the other side is gone.
+        """
+        if self._drain_while_writing:
+            self._send_and_drain(data)
+            return
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self.write_fd, view) :]
+
+    def try_send(self, data: bytes) -> bool:
+        """Writes a short frame to a non-blocking pipe; False if the pipe has no room for it."""
+        try:
+            return os.write(self.write_fd, data) == len(data)
+        except BlockingIOError:
+            return False
+
+    def _send_and_drain(self, data: bytes) -> None:
+        view = memoryview(data)
+        while True:
+            try:
+                view = view[os.write(self.write_fd, view) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(self.write_fd, select.POLLOUT)
+                poll.register(self.read_fd, select.POLLIN)
+                for fd, _ in poll.poll():
+                    if fd == self.read_fd:
+                        self._read()
+            if not view:
+                return
+
+    def receive(
+        self, timeout: float | None = None, is_alive: Callable[[], bool] | None = None
+    ) -> Frame | None:
+        """Returns the next frame, None if there is none within `timeout` seconds.
+
+        Args:
+            timeout: Seconds; None waits for ever.
+            is_alive: Asked once a second whether the other side lives, for the case that somebody
+                else holds its end of the pipe open.
+
+        Raises:
+            EOFError: If the other side is gone.
+        """
+        if self._buffer and (frame := self._parse()) is not None:
+            return frame
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._wait(deadline, is_alive):
+            data = os.read(self.read_fd, _CHUNK)
+            if not self._buffer:  # almost always: one byte, nothing before it
+                if data == DONE:
+                    return DONE_FRAME
+                if data == STEP:
+                    return STEP_FRAME
+            if not data:
+                raise EOFError
+            self._buffer += data
+            if (frame := self._parse()) is not None:
+                return frame
+        return None
+
+    def has_input(self) -> bool:
+        """Says whether something can be read without waiting."""
+        return bool(self._buffer) or bool(self._poll.poll(0))
+
+    def _read(self) -> None:
+        data = os.read(self.read_fd, _CHUNK)
+        if not data:
+            raise BrokenPipeError
+        self._buffer += data
+
+    def _wait(self, deadline: float | None, is_alive: Callable[[], bool] | None) -> bool:
+        look = self._poll.poll
+        if look(0):
+            return True
+        spin_until = time.monotonic() + self._spin_seconds
+        while time.monotonic() < spin_until:
+            _yield_cpu()
+            if look(0):
+                return True
+        while True:
+            seconds = _ALIVE_CHECK_SECONDS if is_alive is not None else None
+            if deadline is not None:
+                left = max(0.0, deadline - time.monotonic())
+                seconds = left if seconds is None else min(left, seconds)
+            if look(None if seconds is None else int(seconds * 1000 + 0.999)):
+                return True
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            if is_alive is not None and not is_alive() and not look(0):
+                raise EOFError
+
+    def _parse(self) -> Frame | None:
+        buffer = self._buffer
+        code = buffer[0]
+        if code == MESSAGE:
+            if len(buffer) < 1 + _LENGTH.size:
+                return None
+            end = 1 + _LENGTH.size + _LENGTH.unpack_from(buffer, 1)[0]
+            if len(buffer) < end:
+                return None
+            frame = Frame(code, 0, bytes(buffer[1 + _LENGTH.size : end]))
+        elif code == READY:
+            end = 1 + _READY.size
+            if len(buffer) < end:
+                return None
+            frame = Frame(code, _READY.unpack_from(buffer, 1)[0])
+        else:
+            end = 1
+            frame = Frame(code)
+        del buffer[:end]
+        return frame

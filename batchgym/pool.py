@@ -1,0 +1,173 @@
+"""The worker processes of one vector environment."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from batchgym import frames, pickling
+from batchgym.errors import WorkerDiedError, WorkerStartError, describe_envs
+from batchgym.memory import SharedMemory
+from batchgym.messages import Close, Reply, Start
+from batchgym.output import OutputRelay
+from batchgym.process import WorkerProcess, decode
+
+_EXIT_SECONDS = 1.0
+
+
+def encode(message: Any) -> bytes:
+    """Returns the frame of a message to a worker."""
+    return frames.message(pickling.dump_by_value(message))
+
+
+def slices(num_envs: int, num_workers: int) -> list[range]:
+    """Splits the environments into consecutive ranges whose lengths differ by at most one."""
+    edges = [num_envs * worker // num_workers for worker in range(num_workers + 1)]
+    return [range(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+class WorkerPool:
+    """Sends to all workers, collects from all, and notices which of them die.
+
+    Args:
+        name: Class name of the vector environment, for the process list.
+        starts: What each worker owns.
+        memory: Shared memory.
+        environ: Additional environment variables of the workers.
+
+    Raises:
+        WorkerStartError: If a process cannot be started; none is left then.
+    """
+
+    def __init__(
+        self, name: str, starts: Sequence[Start], memory: SharedMemory, environ: Mapping[str, str]
+    ) -> None:
+        self._name = name
+        self._starts = starts
+        self._memory = memory
+        self._environ = environ
+        self._owner = os.getpid()
+        self.workers: list[WorkerProcess] = []
+        self.deaths: dict[int, WorkerDiedError] = {}
+        self._answers: dict[int, Reply | None] = {}
+        self._output = OutputRelay()
+        try:
+            for start in starts:
+                self.workers.append(self._start(start))
+        except OSError as error:
+            self.shut_down(0.0)
+            raise WorkerStartError(
+                f"Cannot start worker {len(self.workers)} of {len(starts)}: {error}. Use fewer "
+                "workers (`num_workers=`), close other vector environments, or raise the limits "
+                "(`ulimit -n`, `ulimit -u`)."
+            ) from error
+        except BaseException:
+            self.shut_down(0.0)
+            raise
+
+    def replace(self, index: int) -> WorkerProcess:
+        """Starts a fresh worker in place of one that has died."""
+        self.workers[index].close()
+        self.deaths.pop(index, None)
+        self.workers[index] = self._start(self._starts[index])
+        return self.workers[index]
+
+    def post(self, message: Any) -> None:
+        """Sends every worker a message that is not answered."""
+        data = encode(message)
+        for worker in self.workers:
+            worker.post(data)
+
+    def request(self, data: Iterable[bytes]) -> None:
+        """Sends each worker its frame, all of which are answered."""
+        pairs = zip(self.workers, data, strict=True)
+        try:
+            for worker, frame in pairs:
+                worker.request(frame)
+        except KeyboardInterrupt:
+            for worker, frame in pairs:  # or some workers would be a step ahead of others
+                worker.request(frame)
+            raise
+
+    def gather(self, timeout: float | None, during: str) -> list[Reply]:
+        """Waits for one answer of every worker; deaths are left in `deaths`.
+
+        Returns:
+            The answers that say more than `done`, in the order of the workers.
+
+        Raises:
+            multiprocessing.TimeoutError: After `timeout` seconds. Nothing is lost: what has come
+                is kept, and the next call waits for the rest.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        answers = self._answers
+        for worker in self.workers:
+            index = worker.index
+            if index in answers or index in self.deaths:
+                continue
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                frame = worker.receive(left, during)
+            except WorkerDiedError as death:
+                self.deaths[index] = death
+                continue
+            if frame is None:
+                raise multiprocessing.TimeoutError(
+                    f"The call to `{during}` has timed out after {timeout} second(s); "
+                    f"worker {index} ({describe_envs(worker.env_indices)}) has not answered. "
+                    "The call is still pending: wait again, or close."
+                )
+            answers[index] = None if frame is frames.DONE_FRAME else decode(frame)
+        replies = [reply for _, reply in sorted(answers.items()) if reply is not None]
+        answers.clear()
+        return replies
+
+    def close(self, deadline: float) -> list[Reply]:
+        """Lets the workers close their environments, and ends those that take too long."""
+        replies: list[Reply] = []
+        frame = encode(Close())
+        for worker in self.workers:
+            if worker.index not in self.deaths:
+                worker.post_now(frame)
+        for worker in self.workers:
+            replies += worker.join(deadline)
+        self.shut_down(0.0)
+        return replies
+
+    def shut_down(self, grace: float) -> None:
+        """Ends all workers and closes everything. In a fork of the owner: only closes.
+
+        Args:
+            grace: Seconds the workers have to end by themselves after their pipes are closed.
+        """
+        if os.getpid() == self._owner:
+            deadline = time.monotonic() + grace
+            for worker in self.workers:
+                worker.hang_up()
+            for worker in self.workers:
+                worker.join(deadline)
+            for worker in self.workers:
+                worker.kill()
+        for worker in self.workers:
+            worker.close()
+        self._output.close()
+        self._memory.close()
+
+    def _start(self, start: Start) -> WorkerProcess:
+        with self._output.open_worker() as (stdout, stderr):
+            return WorkerProcess(
+                f"Worker<{self._name}>-{start.worker}",
+                start,
+                self._memory.fd,
+                stdout,
+                stderr,
+                self._environ,
+            )
+
+
+def shut_down_at_exit(pool: WorkerPool) -> None:
+    """Ends a pool whose vector environment was dropped, or never closed before the exit."""
+    pool.shut_down(_EXIT_SECONDS)
