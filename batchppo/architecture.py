@@ -1,0 +1,103 @@
+"""The shape of a policy's networks, as `policy_kwargs` describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from batchppo.actions import ActionDistribution
+from batchppo.activations import activation_name
+from batchppo.config import refuse_unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """Two separate dense networks, one for the policy and one for the value."""
+
+    pi: tuple[int, ...] = (64, 64)
+    """Widths of the policy's hidden layers."""
+    vf: tuple[int, ...] = (64, 64)
+    """Widths of the value's hidden layers."""
+    activation: str = "tanh"
+    """The hidden layers' activation, by name."""
+    ortho_init: bool = True
+    """Orthogonal initial weights (gain sqrt(2), 0.01 for actions, 1 for the value)."""
+    log_std_init: float = 0.0
+    """The initial logarithm of a Gaussian's standard deviation."""
+    adam_epsilon: float = 1e-5
+    """Adam's epsilon."""
+
+    @classmethod
+    def from_policy_kwargs(cls, policy_kwargs: Mapping[str, Any] | None) -> Architecture:
+        """Returns the architecture that Stable-Baselines3's `policy_kwargs` describe.
+
+        Args:
+            policy_kwargs: `net_arch` (a list for both networks, or a dict with `pi` and `vf`),
+                `activation_fn` (a name, or anything whose `__name__` is one, so that
+                `torch.nn.ReLU` works), `ortho_init`, `log_std_init`,
+                `optimizer_kwargs` (`eps` or `epsilon`).
+
+        Raises:
+            ValueError: an unknown key or a value that is not allowed.
+        """
+        given = dict(policy_kwargs or {})
+        known = ("net_arch", "activation_fn", "ortho_init", "log_std_init", "optimizer_kwargs")
+        refuse_unknown(given, known, "policy_kwargs key")
+        chosen: dict[str, Any] = {
+            name: given[name] for name in ("ortho_init", "log_std_init") if name in given
+        }
+        if "net_arch" in given:
+            chosen["pi"], chosen["vf"] = _widths(given["net_arch"])
+        if "activation_fn" in given:
+            chosen["activation"] = activation_name(given["activation_fn"])
+        for name, value in dict(given.get("optimizer_kwargs") or {}).items():
+            refuse_unknown([name], ("eps", "epsilon"), "optimizer_kwargs key")
+            chosen["adam_epsilon"] = float(value)
+        return cls(**chosen)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the fields as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Architecture:
+        """Returns what `to_json` wrote; raises ValueError for an unknown key."""
+        refuse_unknown(document, (field.name for field in fields(cls)), "architecture key")
+        widths = {name: _layer_widths(document[name], name) for name in ("pi", "vf")}
+        return cls(**{**document, **widths, "activation": activation_name(document["activation"])})
+
+
+def _widths(net_arch: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if isinstance(net_arch, Mapping):
+        refuse_unknown(net_arch, ("pi", "vf"), "net_arch key")
+        pi, vf = (_layer_widths(net_arch.get(name, ()), name) for name in ("pi", "vf"))
+        return pi, vf
+    shared = _layer_widths(net_arch, "net_arch")
+    return shared, shared
+
+
+def _layer_widths(widths: Any, name: str) -> tuple[int, ...]:
+    if not isinstance(widths, Sequence) or any(
+        isinstance(width, bool) or not isinstance(width, int) or width < 1 for width in widths
+    ):
+        raise ValueError(
+            f"{name} must be a list of layer widths such as [64, 64], or dict(pi=[64], vf=[64]); "
+            f"got {widths!r}"
+        )
+    return tuple(widths)
+
+
+def weight_shapes(
+    input_size: int, distribution: ActionDistribution, architecture: Architecture
+) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of every weight by the name under which it is stored."""
+    outputs = distribution.parameter_size - distribution.free_size
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, widths in (("actor", (*architecture.pi, outputs)), ("critic", (*architecture.vf, 1))):
+        for i, (inputs, width) in enumerate(zip((input_size, *widths), widths, strict=False)):
+            shapes[f"{name}/{i}/kernel"] = (inputs, width)
+            shapes[f"{name}/{i}/bias"] = (width,)
+    if distribution.free_size:
+        shapes["log_std"] = (distribution.free_size,)
+    return shapes

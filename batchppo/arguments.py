@@ -1,0 +1,71 @@
+"""Checks of the arguments that users give to `BatchPPO`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+
+from batchppo.config import PPOConfig
+from batchppo.errors import SpaceError, did_you_mean
+from batchppo.schedules import MissingSchedule
+
+POLICIES = ("MlpPolicy",)
+
+HYPERPARAMETERS = tuple(field.name for field in fields(PPOConfig))
+LOAD_EXTRAS = ("seed", "verbose", "tensorboard_log", "num_envs", "num_workers")
+_CONSTRUCTOR_ONLY = ("policy", "env", "policy_kwargs", "device")
+
+
+def fresh_seed() -> int:
+    """Returns a seed from the operating system, small enough for every environment."""
+    return int(np.random.SeedSequence().generate_state(1)[0] >> 1)
+
+
+def require_policy(policy: Any) -> None:
+    """Raises ValueError unless `policy` is a policy's name."""
+    if policy not in POLICIES:
+        raise ValueError(
+            f"unknown policy {policy!r}.{did_you_mean(str(policy), POLICIES)} "
+            f"Known are: {', '.join(POLICIES)}"
+        )
+
+
+def require_schedules(config: PPOConfig) -> None:
+    """Raises ValueError if a schedule is missing that could not be stored with the model."""
+    for name in HYPERPARAMETERS:
+        value = getattr(config, name)
+        if isinstance(value, MissingSchedule):
+            value(1.0)  # raises, and says what to do
+
+
+def require_equal_spaces(own: Space[Any], other: Space[Any], what: str) -> None:
+    """Raises SpaceError unless an environment's space is the agent's."""
+    if own != other:
+        raise SpaceError(
+            f"the environment's {what} space is {other}, the agent's is {own}; they must be equal"
+        )
+
+
+def refuse_unknown_constructor_arguments(given: Mapping[str, Any]) -> None:
+    """Raises TypeError for the first argument: all known ones have parameters of their own."""
+    known = (*HYPERPARAMETERS, *_CONSTRUCTOR_ONLY, *LOAD_EXTRAS)
+    for name in given:
+        _raise_unknown("BatchPPO", name, known)
+
+
+def refuse_unknown_load_arguments(given: Mapping[str, Any]) -> None:
+    """Raises TypeError for the first name that is no hyperparameter."""
+    for name in given:
+        if name not in HYPERPARAMETERS:
+            _raise_unknown("BatchPPO.load", name, (*HYPERPARAMETERS, *LOAD_EXTRAS))
+
+
+def _raise_unknown(where: str, name: str, known: tuple[str, ...]) -> None:
+    raise TypeError(
+        f"{where} got an unknown argument '{name}'.{did_you_mean(name, known)} "
+        f"Known are: {', '.join(sorted(known))}"
+    )

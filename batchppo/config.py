@@ -1,0 +1,146 @@
+"""The agent's hyperparameters: typed, checked and immutable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from batchppo.errors import did_you_mean
+from batchppo.schedules import (
+    ConstantSchedule,
+    Schedule,
+    ScheduleLike,
+    as_schedule,
+    schedule_from_json,
+    schedule_to_json,
+)
+
+ROLLOUT_ROWS = 2048
+"""How many rows a rollout has where `n_steps` is not given, over all environments."""
+
+_MIN_STEPS = 16
+_SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef", "vf_coef")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig:
+    """Hyperparameters of `BatchPPO`; names and meaning as in Stable-Baselines3."""
+
+    learning_rate: ScheduleLike = 3e-4
+    """Adam's step size."""
+    n_steps: int | None = None
+    """Steps per environment and rollout; None for 2,048 over all environments, at least 16."""
+    batch_size: int = 256
+    """The most rows a minibatch may have; may exceed the rollout."""
+    n_epochs: int = 10
+    """How many times an update uses each row."""
+    gamma: float = 0.99
+    """Discount."""
+    gae_lambda: float = 0.95
+    """Trace decay of generalized advantage estimation."""
+    clip_range: ScheduleLike = 0.2
+    """How far the probability ratio may leave 1 before its gradient is cut."""
+    clip_range_vf: ScheduleLike | None = None
+    """How far a value may leave the old one before its gradient is cut; None for no bound."""
+    normalize_advantage: bool = True
+    """Whether each minibatch's advantages are shifted to mean 0 and scaled to variance 1."""
+    ent_coef: ScheduleLike = 0.0
+    """Weight of the entropy bonus."""
+    vf_coef: ScheduleLike = 0.5
+    """Weight of the value loss."""
+    max_grad_norm: float | None = 0.5
+    """The largest global norm of a gradient; None for no bound."""
+    target_kl: float | None = None
+    """An update ends before the step whose divergence exceeds 1.5 times this; None for never."""
+    stats_window_size: int = 100
+    """Over how many of the last episodes the logged means go."""
+    normalize_observations: bool = True
+    """Whether observation vectors are shifted and scaled by running statistics."""
+    normalize_rewards: bool = True
+    """Whether the update sees rewards divided by the deviation of the discounted return."""
+    clip_observation: float = 10.0
+    """The largest absolute value of a normalized observation."""
+    clip_reward: float = 10.0
+    """The largest absolute value of a normalized reward."""
+
+    def __post_init__(self) -> None:
+        for name in _SCHEDULES:
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, as_schedule(value, name))
+        self._check_counts()
+        self._check_fractions()
+        self._check_ranges()
+
+    def _check_counts(self) -> None:
+        for name in ("batch_size", "n_epochs", "stats_window_size"):
+            _require_count(name, getattr(self, name))
+        if self.n_steps is not None:
+            _require_count("n_steps", self.n_steps)
+
+    def _check_fractions(self) -> None:
+        for name in ("gamma", "gae_lambda"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+
+    def _check_ranges(self) -> None:
+        for name in ("max_grad_norm", "target_kl", "clip_observation", "clip_reward"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0.0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be a positive number, got {value!r}")
+        for name in _SCHEDULES:
+            schedule = getattr(self, name)
+            bounds = schedule.bounds() if schedule is not None else None
+            if bounds is not None and (bounds[0] < 0.0 or not math.isfinite(bounds[1])):
+                raise ValueError(f"{name} must never be negative or infinite, got {schedule}")
+
+    def steps_for(self, num_envs: int) -> int:
+        """Returns how many steps per environment a rollout of `num_envs` environments has."""
+        return self.n_steps or max(_MIN_STEPS, ROLLOUT_ROWS // num_envs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the hyperparameters as JSON values; functions become markers."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: _schedule_value(value, name) if isinstance(value, Schedule) else value
+            for name, value in values.items()
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> PPOConfig:
+        """Returns what `to_json` wrote.
+
+        Raises:
+            ValueError: an unknown key, or a value that is not allowed.
+        """
+        refuse_unknown(document, (field.name for field in fields(cls)), "hyperparameter")
+        values: dict[str, Any] = {
+            name: schedule_from_json(value) if isinstance(value, dict) else value
+            for name, value in document.items()
+        }
+        return cls(**values)
+
+
+def _schedule_value(schedule: Schedule, name: str) -> float | dict[str, Any]:
+    if isinstance(schedule, ConstantSchedule):
+        return schedule.value
+    return schedule_to_json(schedule, name)
+
+
+def _require_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Raises ValueError for the first name in `given` that is not in `known`, with the nearest."""
+    allowed = list(known)
+    for name in given:
+        if name not in allowed:
+            raise ValueError(
+                f"unknown {what} '{name}'.{did_you_mean(name, allowed)} "
+                f"Known are: {', '.join(allowed)}"
+            )

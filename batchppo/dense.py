@@ -1,0 +1,60 @@
+"""A dense network in NumPy: how dense policies act, with and without TensorFlow installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchppo.activations import NUMPY_ACTIVATIONS
+
+Array = NDArray[np.float32]
+
+
+class DenseNetwork:
+    """Hidden layers with one activation, then a linear output layer.
+
+    On a few rows this is an order of magnitude faster than calling a TensorFlow function.
+
+    Args:
+        layers: (kernel [inputs, outputs], bias [outputs]) of each layer.
+        activation: the hidden layers' activation, by name.
+    """
+
+    def __init__(self, layers: Sequence[tuple[Array, Array]], activation: str) -> None:
+        *self._hidden, self._output = layers
+        self._activate = NUMPY_ACTIVATIONS[activation]
+
+    def __call__(self, inputs: Array) -> Array:
+        """Returns the outputs, shape [n, outputs], for inputs of shape [n, inputs]."""
+        rows = inputs
+        for kernel, bias in self._hidden:
+            rows = rows @ kernel
+            rows += bias
+            rows = self._activate(rows)
+        kernel, bias = self._output
+        return rows @ kernel + bias
+
+
+def actor_network(weights: Mapping[str, NDArray[Any]], activation: str) -> DenseNetwork:
+    """Returns the policy network that is made of a model's weights.
+
+    A Gaussian's log-deviations do not depend on the observation. They join the output layer as
+    biases behind kernels of zeros, so that one product gives all parameters.
+
+    Args:
+        weights: arrays by name: `actor/<layer>/kernel`, `actor/<layer>/bias` with layers counted
+            from 0, and for a Gaussian `log_std`, shape [actions].
+        activation: the hidden layers' activation, by name.
+    """
+    count = sum(name.startswith("actor/") and name.endswith("/kernel") for name in weights)
+    layers = [(weights[f"actor/{i}/kernel"], weights[f"actor/{i}/bias"]) for i in range(count)]
+    if "log_std" in weights:
+        kernel, bias = layers[-1]
+        layers[-1] = (
+            np.concatenate([kernel, np.zeros_like(kernel)], axis=1),
+            np.concatenate([bias, weights["log_std"]]),
+        )
+    return DenseNetwork(layers, activation)

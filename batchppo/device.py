@@ -1,0 +1,34 @@
+"""Where TensorFlow computes."""
+
+from __future__ import annotations
+
+import re
+
+import tensorflow as tf
+
+
+def resolve_device(device: str) -> str:
+    """Returns TensorFlow's name of a device.
+
+    Args:
+        device: "auto" (the CPU, which is faster than a GPU for dense networks of usual size),
+            "cpu", "gpu" or "cuda", or one of several as "cuda:1".
+
+    Raises:
+        ValueError: an unknown name, or a GPU that TensorFlow does not see.
+    """
+    if device in ("auto", "cpu"):
+        return "/CPU:0"
+    match = re.fullmatch(r"(?:cuda|gpu)(?::(\d+))?", device)
+    if match is None:
+        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:<index>', got {device!r}")
+    index = int(match[1] or 0)
+    gpus = tf.config.list_physical_devices("GPU")
+    if index >= len(gpus):
+        raise ValueError(
+            f"device={device!r} asks for GPU {index}, but TensorFlow sees {len(gpus)}; use 'cpu', "
+            f"or install tensorflow[and-cuda] and a driver that fits"
+        )
+    # Without this, TensorFlow takes all memory of the GPU at once.
+    tf.config.experimental.set_memory_growth(gpus[index], True)
+    return f"/GPU:{index}"

@@ -1,0 +1,64 @@
+"""What an agent may be given as its environment, turned into a vector environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+EnvLike = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
+
+
+def as_vector_env(
+    env: EnvLike, num_envs: int = 8, num_workers: int | None = None
+) -> VectorEnv[Any, Any, Any]:
+    """Returns a vector environment.
+
+    Args:
+        env: an id, which batchgym turns into `num_envs` environments in worker processes; a
+            vector environment, taken as it is; or a single environment, which becomes a vector
+            environment of one.
+        num_envs: how many environments an id gives.
+        num_workers: how many processes they share; None for one per core.
+
+    Raises:
+        TypeError: something else.
+        ValueError: a vector environment that does not say how it resets.
+    """
+    if isinstance(env, str):
+        # The one place where the agent asks for batchgym's environments.
+        import batchgym
+
+        return batchgym.make_vec(
+            env, num_envs, num_workers=num_workers, autoreset_mode=AutoresetMode.SAME_STEP
+        )
+    if isinstance(env, gymnasium.Env):
+        # Without autoreset the final observation is simply what step() returned.
+        single = env
+        return SyncVectorEnv([lambda: single], autoreset_mode=AutoresetMode.DISABLED)
+    if isinstance(env, VectorEnv):
+        autoreset_mode(env)
+        return env
+    raise TypeError(
+        f"env must be an id, a gymnasium.vector.VectorEnv or a gymnasium.Env; got {env!r} of type "
+        f"{type(env).__name__}"
+    )
+
+
+def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    """Returns how a vector environment begins the next episode.
+
+    Raises:
+        ValueError: its metadata does not say so.
+    """
+    came = (env.metadata or {}).get("autoreset_mode")
+    try:
+        return AutoresetMode(came)
+    except ValueError:
+        raise ValueError(
+            f"{env!r} has metadata['autoreset_mode'] = {came!r}, expected a "
+            f"gymnasium.vector.AutoresetMode: without it the agent cannot tell transitions from "
+            f"resets. Set env.metadata = {{**env.metadata, 'autoreset_mode': "
+            f"AutoresetMode.NEXT_STEP}} (or the mode that it really has)"
+        ) from None

@@ -1,0 +1,197 @@
+"""Everything that a model file holds, typed."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from numpy.typing import NDArray
+
+from batchppo.actions import action_distribution
+from batchppo.architecture import Architecture, weight_shapes
+from batchppo.config import PPOConfig
+from batchppo.dense import actor_network
+from batchppo.errors import ModelFileError
+from batchppo.model_file import PathLike, read_model_file, write_model_file
+from batchppo.normalization import ObservationNormalizer
+from batchppo.observations import ObservationEncoder
+from batchppo.policy import Policy
+from batchppo.space_json import space_from_json, space_to_json
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def installed_versions() -> dict[str, str]:
+    """Returns the versions of Python and of the packages that matter to a model."""
+    versions = {"python": platform.python_version()}
+    for package in ("batchppo", "gymnasium", "numpy", "tensorflow", "keras"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelState:
+    """A model between two updates."""
+
+    policy_name: str
+    config: PPOConfig
+    architecture: Architecture
+    observation_space: Space[Any]
+    action_space: Space[Any]
+    seed: int
+    num_envs: int
+    num_timesteps: int
+    n_updates: int
+    random: dict[str, Any]
+    """States of the random generators, by name."""
+    weights: Arrays
+    optimizer: Arrays
+    observation_moments: Arrays
+    reward_moments: Arrays
+
+    def write(self, path: PathLike) -> None:
+        """Writes the model file `path`."""
+        document = {
+            "policy": self.policy_name,
+            "config": self.config.to_json(),
+            "architecture": self.architecture.to_json(),
+            "observation_space": space_to_json(self.observation_space),
+            "action_space": space_to_json(self.action_space),
+            "seed": self.seed,
+            "num_envs": self.num_envs,
+            "num_timesteps": self.num_timesteps,
+            "n_updates": self.n_updates,
+            "random": self.random,
+            "versions": installed_versions(),
+        }
+        groups = {
+            "weights": self.weights,
+            "optimizer": self.optimizer,
+            "observation_moments": self.observation_moments,
+            "reward_moments": self.reward_moments,
+        }
+        arrays = {
+            f"{group}/{key}": a for group, entry in groups.items() for key, a in entry.items()
+        }
+        write_model_file(path, document, arrays)
+
+    @classmethod
+    def read(cls, path: PathLike) -> ModelState:
+        """Returns the model that a file holds.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ModelFileError: it is not a model file, or something in it is missing or wrong.
+        """
+        document, arrays = read_model_file(path)
+        try:
+            state = cls._from_document(document, arrays)
+        except ModelFileError:
+            raise
+        except KeyError as error:
+            raise ModelFileError(f"{path}: 'model.json' has no entry {error}") from None
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ModelFileError(f"{path}: 'model.json' is not valid: {error}") from error
+        state._check_weights(path)
+        return state
+
+    @classmethod
+    def _from_document(cls, document: Mapping[str, Any], arrays: Arrays) -> ModelState:
+        return cls(
+            policy_name=str(document["policy"]),
+            config=PPOConfig.from_json(document["config"]),
+            architecture=Architecture.from_json(document["architecture"]),
+            observation_space=space_from_json(document["observation_space"]),
+            action_space=space_from_json(document["action_space"]),
+            seed=int(document["seed"]),
+            num_envs=int(document["num_envs"]),
+            num_timesteps=int(document["num_timesteps"]),
+            n_updates=int(document["n_updates"]),
+            random=dict(document["random"]),
+            weights=_group(arrays, "weights"),
+            optimizer=_group(arrays, "optimizer"),
+            observation_moments=_group(arrays, "observation_moments"),
+            reward_moments=_group(arrays, "reward_moments"),
+        )
+
+    def _check_weights(self, path: PathLike) -> None:
+        encoder = ObservationEncoder(self.observation_space)
+        distribution = action_distribution(self.action_space)
+        shapes = weight_shapes(encoder.size, distribution, self.architecture)
+        _check_arrays(path, "weights", self.weights, shapes)
+        moments: dict[str, tuple[int, ...]] = {"count": (1,)}
+        for name, size, found, used in (
+            ("observation_moments", encoder.size, self.observation_moments,
+             self.config.normalize_observations),
+            ("reward_moments", 1, self.reward_moments, self.config.normalize_rewards),
+        ):  # fmt: skip
+            if used:
+                expected = {**moments, "mean": (size,), "squares": (size,)}
+                _check_arrays(path, name, found, expected)
+
+
+def _group(arrays: Arrays, group: str) -> Arrays:
+    prefix = f"{group}/"
+    return {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
+
+
+def _check_arrays(
+    path: PathLike, group: str, found: Arrays, expected: Mapping[str, tuple[int, ...]]
+) -> None:
+    for name, shape in expected.items():
+        if name not in found:
+            raise ModelFileError(f"{path} has no array '{group}/{name}', expected shape {shape}")
+        if found[name].shape != shape:
+            raise ModelFileError(
+                f"{path}: array '{group}/{name}' has shape {found[name].shape}, expected {shape}"
+            )
+        if not np.isfinite(found[name]).all():
+            raise ModelFileError(f"{path}: array '{group}/{name}' holds NaN or infinity")
+
+
+def build_policy(
+    observation_space: Space[Any],
+    action_space: Space[Any],
+    config: PPOConfig,
+    rng: np.random.Generator,
+    metadata: Mapping[str, Any] | None = None,
+) -> Policy:
+    """Returns a policy for these spaces whose network is still to be set."""
+    encoder = ObservationEncoder(observation_space)
+    normalizer = None
+    if config.normalize_observations and encoder.numeric.any():
+        normalizer = ObservationNormalizer(encoder.numeric, config.clip_observation)
+    return Policy(encoder, normalizer, action_distribution(action_space), rng, metadata)
+
+
+def load_policy(path: PathLike, seed: int | None = None) -> Policy:
+    """Returns the policy of a model file, ready to act. TensorFlow is not needed.
+
+    Args:
+        path: a file that `BatchPPO.save` wrote.
+        seed: of the noise in `predict`; None for a fresh one.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ModelFileError: it is not a model file, or something in it is missing or wrong.
+    """
+    state = ModelState.read(path)
+    metadata = {
+        "num_timesteps": state.num_timesteps,
+        "seed": state.seed,
+        "config": state.config.to_json(),
+    }
+    rng = np.random.default_rng(seed)
+    policy = build_policy(state.observation_space, state.action_space, state.config, rng, metadata)
+    policy.network = actor_network(state.weights, state.architecture.activation)
+    if policy.normalizer is not None:
+        policy.normalizer.restore(state.observation_moments)
+    return policy

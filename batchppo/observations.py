@@ -1,0 +1,199 @@
+"""From raw observations of a space to the rows of numbers that a dense network reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from batchppo.errors import SpaceError
+
+FloatArray = NDArray[np.floating]
+BoolArray = NDArray[np.bool_]
+
+
+class ObservationEncoder:
+    """Flattens and one-hot encodes observations of a space.
+
+    A Box is flattened; Discrete and MultiDiscrete become one-hot; MultiBinary becomes 0 and 1; a
+    Dict is its entries side by side, in the space's order.
+
+    Args:
+        space: the observation space of one environment.
+
+    Attributes:
+        space: the same.
+        size: how many numbers a row has.
+        numeric: which of them are measurements, and so to be normalized, shape [size].
+
+    Raises:
+        SpaceError: a space of another kind.
+    """
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        self.space = space
+        self._leaves = list(_leaves(space, ()))
+        widths = [leaf.width for _, leaf in self._leaves]
+        self.size = sum(widths)
+        self.numeric = np.repeat([leaf.numeric for _, leaf in self._leaves], widths)
+        self._only = self._leaves[0][1] if self._leaves[0][0] == () else None
+
+    def encode(self, batch: Any) -> FloatArray:
+        """Returns a batch of n observations as rows, shape [n, size], float32 or float64."""
+        if self._only is not None:
+            return self._only.encode(np.asarray(batch))
+        columns = []
+        for path, leaf in self._leaves:
+            value = batch
+            for key in path:
+                value = value[key]
+            columns.append(leaf.encode(np.asarray(value)))
+        return np.concatenate(columns, axis=1)
+
+    def as_batch(self, observation: Any) -> tuple[Any, bool]:
+        """Returns an observation as a batch, and whether a single one came.
+
+        Args:
+            observation: one observation of the space, or a batch with a leading axis of any
+                length; a Dict's entries must agree.
+
+        Raises:
+            SpaceError: neither of the two.
+        """
+        if isinstance(observation, tuple):
+            raise SpaceError(
+                "predict got a tuple, expected an observation; env.reset() returns "
+                "(observation, info): pass the observation alone"
+            )
+        single = {
+            leaf.is_single(_entry(observation, path, self.space), ".".join(path))
+            for path, leaf in self._leaves
+        }
+        if len(single) != 1:
+            raise SpaceError(
+                "predict got an observation in which some entries have a batch axis and others "
+                "have none; give every entry the same leading axis, or none of them"
+            )
+        is_single = single.pop()
+        return (_add_axis(observation) if is_single else observation), is_single
+
+
+class _Leaf:
+    """How one basic space turns into columns."""
+
+    def __init__(
+        self,
+        space: spaces.Space[Any],
+        width: int,
+        numeric: bool,
+        encode: Callable[[NDArray[Any]], FloatArray],
+    ) -> None:
+        self.width = width
+        self.numeric = numeric
+        self.encode = encode
+        self._space = space
+        self._shape = tuple(space.shape or ())
+
+    def is_single(self, value: Any, name: str) -> bool:
+        """Returns whether `value` is one element of the space, False for a batch of them."""
+        try:
+            array = np.asarray(value)
+        except ValueError as error:  # a ragged list
+            raise SpaceError(f"predict got {value!r}, which is no array: {error}") from None
+        where = f" for '{name}'" if name else ""
+        if array.dtype.kind not in "biuf":
+            raise SpaceError(f"predict got {value!r}{where}, expected numbers of {self._space}")
+        self._check_range(array, where)
+        if array.shape == self._shape:
+            return True
+        if array.shape[1:] == self._shape and array.ndim == len(self._shape) + 1:
+            return False
+        raise SpaceError(
+            f"predict got an observation of shape {array.shape}{where}, expected {self._shape} "
+            f"for one observation or (n, {', '.join(map(str, self._shape))}) for n of them, "
+            f"as in {self._space}"
+        )
+
+    def _check_range(self, array: NDArray[Any], where: str) -> None:
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise SpaceError(f"predict got NaN or infinity{where}, expected finite numbers")
+        if isinstance(self._space, spaces.Discrete):
+            start, end = int(self._space.start), int(self._space.start + self._space.n)
+            if array.size and (array.min() < start or array.max() >= end):
+                raise SpaceError(
+                    f"predict got {array}{where}, expected whole numbers in [{start}, {end})"
+                )
+
+
+def _leaves(
+    space: spaces.Space[Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], _Leaf]]:
+    if isinstance(space, spaces.Dict):
+        for name, entry in space.spaces.items():
+            yield from _leaves(entry, (*path, name))
+    else:
+        yield path, _leaf(space)
+
+
+def _leaf(space: spaces.Space[Any]) -> _Leaf:
+    if isinstance(space, spaces.Box):
+        return _Leaf(space, int(np.prod(space.shape)), True, _flattened(space))
+    if isinstance(space, spaces.Discrete):
+        return _Leaf(space, int(space.n), False, _one_hot([int(space.n)], [int(space.start)]))
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes, starts = (np.ravel(array).tolist() for array in (space.nvec, space.start))
+        return _Leaf(space, sum(sizes), False, _one_hot(sizes, starts))
+    if isinstance(space, spaces.MultiBinary):
+        return _Leaf(space, int(np.prod(space.shape)), False, _flattened(space))
+    raise SpaceError(
+        f"observations of {space} are not supported; supported are Box, Discrete, MultiDiscrete, "
+        f"MultiBinary and Dict of these. gymnasium.wrappers.FlattenObservation or "
+        f"TransformObservation can turn others into a Box"
+    )
+
+
+def _flattened(space: spaces.Space[Any]) -> Callable[[NDArray[Any]], FloatArray]:
+    # float64 stays float64 until it is normalized, see ObservationNormalizer.
+    dtype = np.float64 if space.dtype in (np.float64, np.int64, np.uint64) else np.float32
+    width = int(np.prod(space.shape or ()))
+
+    def encode(batch: NDArray[Any]) -> FloatArray:
+        return batch.reshape(len(batch), width).astype(dtype, copy=False)
+
+    return encode
+
+
+def _one_hot(sizes: list[int], starts: list[int]) -> Callable[[NDArray[Any]], FloatArray]:
+    width = sum(sizes)
+    # Where each component's first column is, less the value that its first column stands for.
+    offsets = np.cumsum([0, *sizes[:-1]]) - np.array(starts)
+
+    def encode(batch: NDArray[Any]) -> FloatArray:
+        rows = np.zeros((len(batch), width), np.float32)
+        columns = batch.reshape(len(batch), len(sizes)).astype(np.int64) + offsets
+        np.put_along_axis(rows, columns, 1.0, axis=1)
+        return rows
+
+    return encode
+
+
+def _entry(observation: Any, path: tuple[str, ...], space: spaces.Space[Any]) -> Any:
+    for key in path:
+        if not isinstance(observation, dict) or key not in observation:
+            came = (
+                list(observation) if isinstance(observation, dict) else type(observation).__name__
+            )
+            raise SpaceError(
+                f"predict got {came}, expected a dict with the entry '{'.'.join(path)}' of {space}"
+            )
+        observation = observation[key]
+    return observation
+
+
+def _add_axis(observation: Any) -> Any:
+    if isinstance(observation, dict):
+        return {key: _add_axis(value) for key, value in observation.items()}
+    return np.asarray(observation)[None]
