@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 import batchgym
 import batchppo
@@ -51,7 +51,7 @@ def make_rendering_env(environment: EnvConfig) -> gymnasium.Env[Any, Any]:
     return env
 
 
-def make_agent(config: RunConfig, env: VectorEnv[Any, Any, Any]) -> batchppo.BatchPPO:
+def make_agent(config: RunConfig, env: VectorEnv[Any, Any, Any]) -> "batchppo.BatchPPO":
     """Return a new agent for these environments."""
     settings = {"policy": "MlpPolicy", "seed": config.seed, **config.agent}
     return batchppo.BatchPPO(env=env, **settings)
@@ -88,6 +88,7 @@ def _make_vector_env(
         environment.id,
         num_envs,
         num_workers=num_workers,
+        autoreset_mode=AutoresetMode.SAME_STEP,  # no step is spent on a reset
         wrappers=tuple(load_wrapper(wrapper) for wrapper in environment.wrappers),
         **environment.kwargs,
     )

@@ -19,7 +19,7 @@ class ShowProgress(BaseCallback):
         self._display = display
 
     def _on_rollout_end(self) -> None:
-        returns = [episode["r"] for episode in self.model.ep_info_buffer]
+        returns = self.model.episodes.returns
         self._display.advance(self.num_timesteps, float(np.mean(returns)) if returns else None)
 
 

@@ -66,7 +66,7 @@ def evaluate(
 ) -> Iterator[Score]:
     """Play episodes with the agent that `run` means; yield one score for each kind of actions."""
     model, environment = recall(run, logdir, env_id)
-    policy = batchppo.load_policy(model)
+    policy = batchppo.load_policy(model, seed=seed)
     for deterministic in (True, False) if stochastic else (True,):
         with contextlib.closing(make_evaluation_env(environment, episodes)) as env:
             returns, lengths = batchppo.evaluate_policy(
@@ -81,7 +81,7 @@ def evaluate(
             run=run,
             model=str(model),
             env_id=environment.id,
-            timesteps=policy.num_timesteps,
+            timesteps=policy.metadata["num_timesteps"],
             actions="deterministic" if deterministic else "stochastic",
             seed=seed,
             returns=tuple(map(float, returns)),

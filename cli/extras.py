@@ -9,7 +9,7 @@ MODULES = {
     "mujoco": ("mujoco", "imageio", "packaging"),
     "box2d": ("Box2D", "pygame"),
     "atari": ("ale_py",),
-    "render": ("pygame", "imageio", "imageio_ffmpeg"),
+    "render": ("pygame", "imageio_ffmpeg"),
     "plot": ("matplotlib",),
 }
 

@@ -7,7 +7,9 @@ def significant(value: float) -> str:
     """Return a return or a length with about four digits: 0.1234, 12.34, 123.4, 1,234."""
     if not math.isfinite(value):
         return str(value)
-    if value == 0 or abs(value) >= 1000:
+    if value == 0:
+        return "0.0"
+    if abs(value) >= 1000:
         return f"{value:,.0f}"
     digits = 3 - math.floor(math.log10(abs(value)))
     return f"{value:,.{min(max(digits, 1), 4)}f}"

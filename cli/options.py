@@ -11,7 +11,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 LARGEST_SEED = 2**32 - 1
 
 
-class WholeNumber(click.ParamType):
+class WholeNumber(click.ParamType[int]):
     """A whole number between bounds, which may be written 100000, 100_000 or 1e5."""
 
     name = "n"

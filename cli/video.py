@@ -3,9 +3,9 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,68 @@ from numpy.typing import NDArray
 from .errors import BadInput
 from .extras import require_extra
 
-FORMATS = (".mp4", ".gif")
-_GIF_MAX_FPS = 30  # A GIF counts hundredths of a second, and viewers slow down what is faster.
+# ffmpeg's arguments for each ending. A GIF gets a palette of its own for each frame, and no more
+# frames than viewers show: it counts in hundredths of a second.
+_ENCODERS: Mapping[str, Mapping[str, Any]] = {
+    ".mp4": {"codec": "libx264", "quality": 7},
+    ".gif": {
+        "codec": "gif",
+        "quality": None,
+        "pix_fmt_out": "pal8",
+        "output_params": [
+            "-filter_complex",
+            "fps=25,split[a][b];[a]palettegen=stats_mode=single[p];"
+            "[b][p]paletteuse=new=1:dither=none",
+        ],
+    },
+}
+FORMATS = tuple(_ENCODERS)
 
 Frame = NDArray[np.uint8]
 
 
-class VideoWriter(Protocol):
-    """Takes the frames of a video, one after the other."""
+class VideoWriter:
+    """Passes frames on to ffmpeg, one after the other.
+
+    Args:
+        path: File to write.
+        fps: Frames a second.
+        suffix: Format, as the ending of a file.
+    """
+
+    def __init__(self, path: str, fps: float, suffix: str) -> None:
+        self._path = path
+        self._fps = fps
+        self._encoder = _ENCODERS[suffix]
+        self._ffmpeg: Generator[None, Any, None] | None = None
 
     def add(self, frame: Frame) -> None:
         """Append a frame: [height, width, 3]."""
+        # The colours that every player knows ask for even sizes.
+        height, width = frame.shape[:2]
+        even = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+        if self._ffmpeg is None:
+            self._ffmpeg = self._start(even)
+        self._ffmpeg.send(np.ascontiguousarray(even))
+
+    def close(self) -> None:
+        """Wait until everything is written."""
+        if self._ffmpeg is not None:
+            self._ffmpeg.close()
+
+    def _start(self, frame: Frame) -> Generator[None, Any, None]:
+        import imageio_ffmpeg
+
+        ffmpeg: Generator[None, Any, None] = imageio_ffmpeg.write_frames(
+            self._path,
+            (frame.shape[1], frame.shape[0]),
+            fps=self._fps,
+            macro_block_size=1,
+            ffmpeg_log_level="error",
+            **self._encoder,
+        )
+        ffmpeg.send(None)
+        return ffmpeg
 
 
 def check_output(path: Path) -> None:
@@ -46,48 +97,10 @@ def open_video(path: Path, fps: float) -> Iterator[VideoWriter]:
     )
     os.close(descriptor)
     try:
-        writer = _GifWriter(temporary, fps) if suffix == ".gif" else _Mp4Writer(temporary, fps)
-        with contextlib.closing(writer):
+        with contextlib.closing(VideoWriter(temporary, fps, suffix)) as writer:
             yield writer
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-
-
-class _Mp4Writer:
-    """H.264 with the colours that every player knows, which ask for even sizes."""
-
-    def __init__(self, path: str, fps: float) -> None:
-        import imageio.v2 as imageio
-
-        self._writer: Any = imageio.get_writer(path, fps=fps, macro_block_size=1, quality=7)
-
-    def add(self, frame: Frame) -> None:
-        height, width = frame.shape[:2]
-        padding = ((0, height % 2), (0, width % 2), (0, 0))
-        self._writer.append_data(np.pad(frame, padding, mode="edge"))
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-class _GifWriter:
-    """A GIF that repeats for ever and leaves out frames of a video that is too fast for it."""
-
-    def __init__(self, path: str, fps: float) -> None:
-        import imageio.v2 as imageio
-
-        self._keep_every = -(-fps // _GIF_MAX_FPS)
-        self._seen = 0
-        milliseconds = 1000 * self._keep_every / fps
-        self._writer: Any = imageio.get_writer(path, mode="I", duration=milliseconds, loop=0)
-
-    def add(self, frame: Frame) -> None:
-        if self._seen % self._keep_every == 0:
-            self._writer.append_data(frame)
-        self._seen += 1
-
-    def close(self) -> None:
-        self._writer.close()

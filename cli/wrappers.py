@@ -49,7 +49,11 @@ def _find(module_name: str, name: str, text: str) -> Wrapper:
 def _read_arguments(call: str, text: str) -> dict[str, Any]:
     try:
         parsed = ast.parse(f"f{call}", mode="eval").body
-        if not isinstance(parsed, ast.Call) or parsed.args:
+        if (
+            not isinstance(parsed, ast.Call)
+            or parsed.args
+            or not all(item.arg for item in parsed.keywords)
+        ):
             raise ValueError(call)
         return {str(item.arg): ast.literal_eval(item.value) for item in parsed.keywords}
     except (SyntaxError, ValueError) as error:
