@@ -23,7 +23,9 @@ Leaves = list[npt.NDArray[Any]]
 class ActionViews:
     """The shared bytes of the action leaves, seen as arrays of the current dtypes."""
 
-    def __init__(self, space: gym.Space[Any], num_envs: int, raw: list[npt.NDArray[np.uint8]]):
+    def __init__(
+        self, space: gym.Space[Any], num_envs: int, raw: list[npt.NDArray[np.uint8]]
+    ) -> None:
         self.space = space
         self._num_envs = num_envs
         self._raw = [array.reshape(-1) for array in raw]

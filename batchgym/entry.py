@@ -1,21 +1,30 @@
-"""Where Gymnasium finds the creator of a twin: `batchgym.entry:<base id>`.
+"""Where Gymnasium finds the creator of a twin: `batchgym.entry:<id of the environment>`.
 
-`make_vec` calls a creator without telling it the id. So each id has its own creator, made when it
-is asked for: specs stay strings, and survive `to_json`.
+`make_vec` calls a creator without telling it the id. So each id has a creator of its own, made when
+it is looked up: specs hold strings only, which survives `to_json`.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from typing import Any
 
 import gymnasium as gym
 
-from batchgym.registration import create
-from batchgym.vector_env import ProcessVectorEnv
+from batchgym.registration import creator_of
+from batchgym.twin import Twin
+
+_MAKE = "make "
 
 
-def __getattr__(name: str) -> Callable[..., ProcessVectorEnv]:
-    if name.startswith("__") or name not in gym.registry:
-        raise AttributeError(f"no environment with the id {name!r} is registered")
-    return functools.partial(create, gym.registry[name])
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not name.startswith(_MAKE):
+        return creator_of(name)
+    base = Twin.base_of(name.removeprefix(_MAKE))
+
+    def make(**kwargs: Any) -> gym.Env[Any, Any]:
+        return gym.make(base, **kwargs)
+
+    return make

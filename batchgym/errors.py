@@ -47,7 +47,7 @@ class NothingPendingError(NoAsyncCallError):
     """More was to be received than has been sent."""
 
 
-class RemoteTraceback(Exception):
+class RemoteTracebackError(Exception):
     """Cause of a re-raised exception: the traceback text of the worker."""
 
     def __init__(self, text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from gymnasium import logger
 
 from batchgym import pickling
-from batchgym.errors import EnvironmentFailedError, RemoteTraceback
+from batchgym.errors import EnvironmentFailedError, RemoteTracebackError
 from batchgym.messages import Failure
 
 
@@ -38,7 +38,7 @@ def restore(failure: Failure) -> BaseException:
             f"Environment {failure.env_index} raised {failure.summary} in `{failure.doing}`"
         )
     error.add_note(where)
-    error.__cause__ = RemoteTraceback(failure.traceback)
+    error.__cause__ = RemoteTracebackError(failure.traceback)
     return error
 
 
@@ -67,7 +67,7 @@ def _pickle(error: BaseException) -> bytes | None:
             data = pickling.dump_reply(candidate)
             if type(pickle.loads(data)) is type(error):
                 return data
-        except Exception:  # noqa: BLE001, S112 - any code of the exception may run here
+        except Exception:  # noqa: BLE001 - any code of the exception may run here
             continue
     return None
 

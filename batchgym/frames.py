@@ -1,9 +1,9 @@
 """What passes through the pipes: frames of one byte, a number, or a pickled message.
 
-    b"s"                    step all environments of the worker; the actions are in shared memory
-    b"k"                    done, everything is in shared memory
-    b"r" uint32             this environment is done, everything is in shared memory
-    b"m" uint64 bytes       a pickled message
+b"s"                    step all environments of the worker; the actions are in shared memory
+b"k"                    done, everything is in shared memory
+b"r" uint32             this environment is done, everything is in shared memory
+b"m" uint64 bytes       a pickled message
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALIVE_CHECK_SECONDS = 1.0
 _READY = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
 
-_yield_cpu: Callable[[], object] = getattr(os, "sched_yield", lambda: time.sleep(0))
+yield_cpu: Callable[[], object] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
 class Frame(NamedTuple):
@@ -160,7 +160,7 @@ class Channel:
             return True
         spin_until = time.monotonic() + self._spin_seconds
         while time.monotonic() < spin_until:
-            _yield_cpu()
+            yield_cpu()
             if look(0):
                 return True
         while True:

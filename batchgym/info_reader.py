@@ -27,8 +27,7 @@ class InfoReader:
         """Takes a new schema; `arrays` are those of `entry.requests` in order."""
         remaining = iter(arrays)
         self._columns = [
-            (entry, [next(remaining) for _ in entry.requests(self._num_envs)])
-            for entry in entries
+            (entry, [next(remaining) for _ in entry.requests(self._num_envs)]) for entry in entries
         ]
 
     def read(self, replies: list[Reply], env_ids: npt.NDArray[np.intp] | None = None) -> Info:
@@ -48,16 +47,14 @@ class InfoReader:
         order = list(range(self._num_envs)) if env_ids is None else env_ids.tolist()
         merger = _merger(len(order))
         if not raw:
-            batch = self._read_shared(rows)
+            known = self._read_shared(rows)
             for position, index in enumerate(order):
                 if index in infos:
-                    batch = merger._add_info(batch, infos[index], position)
-            return batch
-        batch = {}
+                    known = merger._add_info(known, infos[index], position)
+            return known
+        batch: Info = {}
         for position, index in enumerate(order):
-            info = raw.get(index)
-            if info is None:
-                info = _merge(self._info_of(index), infos.get(index, {}))
+            info = raw.get(index) or _merge(self._info_of(index), infos.get(index, {}))
             batch = merger._add_info(batch, info, position)
         return batch
 

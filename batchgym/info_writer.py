@@ -14,7 +14,7 @@ from batchgym.messages import Reply
 Info = dict[Any, Any]
 
 
-class _Contradiction(Exception):
+class _ContradictionError(Exception):
     """A value is not of the kind that the schema says."""
 
 
@@ -41,12 +41,12 @@ class _Column:
     def put(self, slot: int, value: Any) -> None:
         """Writes the value of one environment."""
         if type(value) is not self.entry.kind or not (self._plain or self._fits(value)):
-            raise _Contradiction
+            raise _ContradictionError
         if self.values is not None:
             try:
                 self.values[slot] = value
             except OverflowError as error:
-                raise _Contradiction from error
+                raise _ContradictionError from error
         self.mask[slot] = True
 
     def _fits(self, value: npt.NDArray[Any]) -> bool:
@@ -148,7 +148,7 @@ class InfoWriter:
     def _write_one(self, slot: int, info: Info, reply: Reply, first: int) -> None:
         try:
             rest = self._put(slot, info, ())
-        except _Contradiction:
+        except _ContradictionError:
             self.forget_slot(slot)
             reply.raw_infos[first + slot] = info
         else:

@@ -65,12 +65,16 @@ class ActionDtypes:
 
 @dataclass(frozen=True)
 class Reset:
-    """Reset these environments; counted from the worker's first, as everywhere below."""
+    """Reset these environments; counted from the worker's first, as everywhere below.
+
+    With `pend`, they look like ones whose episode has just ended.
+    """
 
     slots: tuple[int, ...]
     seeds: tuple[int | None, ...]
     options: dict[str, Any] | None
     one_by_one: bool = False
+    pend: bool = False
 
 
 @dataclass(frozen=True)

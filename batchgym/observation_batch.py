@@ -38,12 +38,9 @@ class SharedObservations:
     def __init__(self, space: gym.Space[Any], num_envs: int, buffers: Buffers) -> None:
         self._space = space
         self._leaves: list[Any] = [
-            array if array is not None else list(create_empty_array(leaf, num_envs) or ())
+            array if array is not None else _empty_leaf(leaf, num_envs)
             for array, leaf in zip(buffers.observations, leaf_spaces(space), strict=True)
         ]
-        for leaf in self._leaves:
-            if isinstance(leaf, list) and not leaf:
-                leaf.extend([None] * num_envs)
         self._loose = [leaf for leaf in self._leaves if isinstance(leaf, list)]
         self.current = self._assemble(lambda leaf: leaf)
 
@@ -80,7 +77,7 @@ class MessageObservations:
 
     def __init__(self, space: gym.Space[Any], num_envs: int) -> None:
         self._space = space
-        self._batch = create_empty_array(space, num_envs, fn=np.zeros)
+        self._batch: Any = create_empty_array(space, num_envs, fn=np.zeros)
         try:
             self._rows = list(iterate(batch_space(space, num_envs), deepcopy(self._batch)))
         except TypeError:  # a custom space has no empty element
@@ -99,10 +96,8 @@ class MessageObservations:
 
     def rows(self, env_ids: npt.NDArray[np.intp]) -> Any:
         """See ObservationBatch."""
-        out = create_empty_array(self._space, len(env_ids), fn=np.zeros)
+        out: Any = create_empty_array(self._space, len(env_ids), fn=np.zeros)
         return concatenate(self._space, [self._rows[i] for i in env_ids], out)
-
-
 
 
 def _build(space: gym.Space[Any], leaves: Iterator[Any]) -> Any:
@@ -112,3 +107,8 @@ def _build(space: gym.Space[Any], leaves: Iterator[Any]) -> Any:
         return tuple(_build(child, leaves) for child in space.spaces)
     leaf = next(leaves)
     return tuple(leaf) if isinstance(leaf, list) else leaf
+
+
+def _empty_leaf(space: gym.Space[Any], num_envs: int) -> list[Any]:
+    empty = create_empty_array(space, num_envs)
+    return [None] * num_envs if empty is None else list(empty)  # None for a custom space

@@ -50,6 +50,7 @@ def make_writer(
 def _tree_writer(
     space: gym.Space[Any], arrays: Iterator[npt.NDArray[Any] | None], env_index: int, loose: Loose
 ) -> Writer:
+    items: list[tuple[Any, Writer]]
     if isinstance(space, Dict):
         items = [
             (key, _tree_writer(child, arrays, env_index, loose))
@@ -63,7 +64,11 @@ def _tree_writer(
     else:
         array = next(arrays)
         if array is None:
-            return lambda value: loose[env_index].append(value)
+
+            def write_loose(value: Any) -> None:
+                loose[env_index].append(value)
+
+            return write_loose
         return _array_writer(array, env_index)
 
     def write(observation: Any) -> None:

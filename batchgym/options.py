@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -19,22 +19,58 @@ EnvFn = Callable[[], gym.Env[Any, Any]]
 
 @dataclass(frozen=True)
 class Options:
-    """Constructor arguments of ProcessVectorEnv; see there."""
+    """What the engine needs of the constructor arguments of ProcessVectorEnv; see there."""
 
     env_fns: Sequence[EnvFn]
     shared_memory: bool
-    copy: bool
-    context: str | None
-    daemon: bool
-    worker: object
     observation_mode: ObservationMode
     autoreset_mode: AutoresetMode
-    max_concurrency: int | None
     num_workers: int
     infos: str | tuple[str, ...]
     restart_workers: int
     start_timeout: float | None
-    worker_environ: Mapping[str, str] = field(default_factory=dict)
+    worker_environ: Mapping[str, str]
+
+
+def check_options(
+    *,
+    env_fns: Sequence[EnvFn],
+    shared_memory: bool,
+    worker: object,
+    context: str | None,
+    observation_mode: ObservationMode,
+    autoreset_mode: str | AutoresetMode,
+    max_concurrency: int | None,
+    num_workers: int | None,
+    infos: str | Sequence[str],
+    restart_workers: int,
+    start_timeout: float | None,
+    worker_environ: Mapping[str, str] | None,
+) -> Options:
+    """Checks constructor arguments; raises ValueError, TypeError or IndexError."""
+    if worker is not None:
+        raise ValueError(
+            "`worker` must be None: a worker of ProcessVectorEnv owns several environments, so "
+            "that a function that serves one cannot be used. Put its logic into a wrapper of the "
+            "environment, or use gymnasium.vector.AsyncVectorEnv."
+        )
+    num_envs = check_env_fns(env_fns)
+    check_context(context)
+    check_observation_mode(observation_mode)
+    check_max_concurrency(max_concurrency)
+    if start_timeout is not None and not start_timeout > 0:
+        raise ValueError(f"`start_timeout` must be positive or None, got {start_timeout!r}.")
+    return Options(
+        env_fns=env_fns,
+        shared_memory=bool(shared_memory),
+        observation_mode=observation_mode,
+        autoreset_mode=AutoresetMode(autoreset_mode),
+        num_workers=check_num_workers(num_workers, num_envs, max_concurrency),
+        infos=check_infos(infos),
+        restart_workers=check_count("restart_workers", restart_workers),
+        start_timeout=start_timeout,
+        worker_environ={str(k): str(v) for k, v in (worker_environ or {}).items()},
+    )
 
 
 def check_num_workers(num_workers: int | None, num_envs: int, limit: int | None) -> int:
@@ -62,7 +98,9 @@ def check_env_fns(env_fns: Sequence[EnvFn]) -> int:
     """
     num_envs = len(env_fns)
     if num_envs == 0:
-        raise IndexError("`env_fns` is empty; pass at least one function that makes an environment.")
+        raise IndexError(
+            "`env_fns` is empty; pass at least one function that makes an environment."
+        )
     for index, env_fn in enumerate(env_fns):
         if not callable(env_fn):
             raise TypeError(

@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 
 
-class _Pickler(cloudpickle.Pickler):
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """cloudpickle that also sees globals used only in the body of a nested class.
 
     A class body reads its names with LOAD_NAME, which cloudpickle (3.1) does not look at: an

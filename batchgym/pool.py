@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import time
@@ -26,7 +27,7 @@ def encode(message: Any) -> bytes:
 def slices(num_envs: int, num_workers: int) -> list[range]:
     """Splits the environments into consecutive ranges whose lengths differ by at most one."""
     edges = [num_envs * worker // num_workers for worker in range(num_workers + 1)]
-    return [range(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
 class WorkerPool:
@@ -68,12 +69,20 @@ class WorkerPool:
             self.shut_down(0.0)
             raise
 
+    def answer(self, index: int, reply: Reply) -> None:
+        """Takes a reply as the worker's answer in the next `gather`."""
+        self._answers[index] = reply
+
     def replace(self, index: int) -> WorkerProcess:
         """Starts a fresh worker in place of one that has died."""
         self.workers[index].close()
         self.deaths.pop(index, None)
         self.workers[index] = self._start(self._starts[index])
         return self.workers[index]
+
+    def started(self) -> None:
+        """Says that all environments are made and set up."""
+        self._output.started()
 
     def post(self, message: Any) -> None:
         """Sends every worker a message that is not answered."""
@@ -82,8 +91,15 @@ class WorkerPool:
             worker.post(data)
 
     def request(self, data: Iterable[bytes]) -> None:
-        """Sends each worker its frame, all of which are answered."""
-        pairs = zip(self.workers, data, strict=True)
+        """Sends each worker its frame, all of which are answered.
+
+        A worker whose answer is already there, as it has just been replaced, is left out.
+        """
+        pairs = (
+            (worker, frame)
+            for worker, frame in zip(self.workers, data, strict=True)
+            if worker.index not in self._answers
+        )
         try:
             for worker, frame in pairs:
                 worker.request(frame)
@@ -121,9 +137,13 @@ class WorkerPool:
                     "The call is still pending: wait again, or close."
                 )
             answers[index] = None if frame is frames.DONE_FRAME else decode(frame)
-        replies = [reply for _, reply in sorted(answers.items()) if reply is not None]
-        answers.clear()
-        return replies
+        return self.take_answers()
+
+    def take_answers(self) -> list[Reply]:
+        """Returns the answers that are there, as `gather` does."""
+        replies = [self._answers[index] for index in sorted(self._answers)]
+        self._answers.clear()
+        return [reply for reply in replies if reply is not None]
 
     def close(self, deadline: float) -> list[Reply]:
         """Lets the workers close their environments, and ends those that take too long."""
@@ -157,7 +177,7 @@ class WorkerPool:
         self._memory.close()
 
     def _start(self, start: Start) -> WorkerProcess:
-        with self._output.open_worker() as (stdout, stderr):
+        with self._output.open_worker(start.worker) as (stdout, stderr):
             return WorkerProcess(
                 f"Worker<{self._name}>-{start.worker}",
                 start,

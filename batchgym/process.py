@@ -59,7 +59,11 @@ class WorkerProcess:
         self._open = self._commanding = True
         self._killed = False
         self.outstanding = 0
-        self.reply_fd = reply_r
+
+    @property
+    def fd(self) -> int:
+        """Pipe that can be read when an answer comes."""
+        return self._channel.read_fd
 
     @property
     def pid(self) -> int:

@@ -1,26 +1,28 @@
-"""batchgym's ids in Gymnasium's registry, and environments from ids."""
+"""batchgym's ids in Gymnasium's registry, and vector environments from ids."""
 
 from __future__ import annotations
 
-import copy
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import VectorEnv
 
 from batchgym.registered_specs import NAMESPACE
+from batchgym.twin import ENTRY, Twin
 from batchgym.vector_env import ProcessVectorEnv
 
 Wrapper = Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
 
-_VECTOR_KWARGS = (
+# Arguments of ProcessVectorEnv that `make_vec` takes among those of the environment. An environment
+# that has one of the same name gets it through `env_kwargs`.
+VECTOR_KWARGS = (
     "shared_memory",
     "copy",
     "context",
     "daemon",
-    "worker",
     "observation_mode",
     "autoreset_mode",
     "max_concurrency",
@@ -32,58 +34,110 @@ _VECTOR_KWARGS = (
 )
 
 
-def twin_id(env_id: str) -> str:
-    """Returns batchgym's id for an id: `ALE/Pong-v5` becomes `batchgym/ALE-Pong-v5`."""
-    return f"{NAMESPACE}/{env_id.replace('/', '-')}"
-
-
 def spec(env_id: str | EnvSpec) -> EnvSpec:
-    """Returns a spec that `gymnasium.make_vec` makes a ProcessVectorEnv from."""
-    base = gym.spec(env_id) if isinstance(env_id, str) else env_id
-    twin = copy.deepcopy(base)
-    twin.id = twin_id(base.id)
-    twin.namespace = NAMESPACE
-    twin.name = twin.name if base.namespace is None else f"{base.namespace}-{twin.name}"
-    twin.vector_entry_point = f"batchgym.entry:{base.id}"
-    twin.additional_wrappers = ()
-    return twin
+    """Returns a spec from which `gymnasium.make_vec` makes a ProcessVectorEnv.
+
+    It works for ids that were registered after batchgym was imported, and needs no entry in the
+    registry of its own.
+
+    Args:
+        env_id: A registered id, as `gymnasium.make` takes it (`"module:Env-v0"` imports the
+            module first), or a spec.
+
+    Raises:
+        gymnasium.error.Error: If the id is not registered.
+    """
+    if isinstance(env_id, EnvSpec):
+        return env_id if isinstance(env_id, Twin) else Twin.of(env_id)
+    module, _, name = env_id.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    found = gym.spec(name)
+    return found if found.namespace == NAMESPACE else Twin.of(found)
 
 
 def register_envs() -> None:
-    """Gives every registered id its twin; can be called again for ids registered since."""
+    """Gives every registered id a twin in the namespace `batchgym`.
+
+    Importing batchgym does this once; call it again for ids that were registered since.
+    `ALE/Pong-v5` becomes `batchgym/ALE-Pong-v5`, as an id has one namespace only.
+    """
     for base in list(gym.registry.values()):
         if base.namespace != NAMESPACE and base.entry_point is not None:
-            gym.registry.setdefault(twin_id(base.id), spec(base))
+            twin = Twin.of(base)
+            gym.registry.setdefault(twin.id, twin)
 
 
 def make_vec(
-    env_id: str | EnvSpec,
+    id: str | EnvSpec,  # noqa: A002 - as in gymnasium.make_vec
     num_envs: int = 1,
     *,
-    wrappers: Sequence[Wrapper] = (),
+    wrappers: Sequence[Wrapper | str] = (),
     **kwargs: Any,
 ) -> VectorEnv[Any, Any, Any]:
-    """Makes a vector environment of any registered id."""
-    extra = {"env_wrappers": list(wrappers)} if wrappers else {}
-    return gym.make_vec(spec(env_id), num_envs=num_envs, **extra, **kwargs)
+    """Makes a vector environment of any registered id, with process workers.
+
+    Args:
+        id: A registered id of an environment, such as `"CartPole-v1"`, or a spec.
+        num_envs: Number of environments.
+        wrappers: Applied to each environment, in its worker: functions or classes, or their names
+            as `"module:name"`.
+        **kwargs: Arguments of ProcessVectorEnv (`num_workers`, `autoreset_mode`, `infos`, ...) and
+            of the environment; `env_kwargs={...}` is for those of the environment alone.
+
+    Returns:
+        A ProcessVectorEnv whose `spec` makes the same once more.
+
+    Raises:
+        gymnasium.error.Error: If the id is not registered.
+    """
+    if wrappers:
+        kwargs["env_wrappers"] = list(wrappers)
+    return gym.make_vec(spec(id), num_envs=num_envs, **kwargs)
 
 
 def create(
     base: EnvSpec,
+    *,
     num_envs: int,
     env_kwargs: Mapping[str, Any] | None = None,
-    env_wrappers: Sequence[Wrapper] = (),
+    env_wrappers: Sequence[Wrapper | str] = (),
     **kwargs: Any,
 ) -> ProcessVectorEnv:
-    """Makes the vector environment."""
-    options = {name: kwargs.pop(name) for name in _VECTOR_KWARGS if name in kwargs}
+    """Makes the vector environment of a twin; called by `gymnasium.make_vec`.
+
+    Args:
+        base: Spec of the environment; the spec itself goes to the workers, whose registry may
+            lack it.
+        num_envs: Number of environments.
+        env_kwargs: Arguments of the environment.
+        env_wrappers: See `wrappers` of `make_vec`.
+        **kwargs: Arguments of ProcessVectorEnv, of `gymnasium.make` and of the environment.
+    """
+    if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
+        raise ValueError(f"`num_envs` must be a positive integer, got {num_envs!r}.")
+    options = {name: kwargs.pop(name) for name in VECTOR_KWARGS if name in kwargs}
+    # The checker that `gymnasium.make` adds would cost each step a fifth of its time.
     make_kwargs = {"disable_env_checker": True, **kwargs, **(env_kwargs or {})}
-    wrappers = tuple(env_wrappers)
+    wrappers: list[Any] = [
+        load_env_creator(wrapper) if isinstance(wrapper, str) else wrapper
+        for wrapper in env_wrappers
+    ]
 
     def make_env() -> gym.Env[Any, Any]:
-        env = gym.make(base, **make_kwargs)
+        env: gym.Env[Any, Any] = gym.make(base, **make_kwargs)
         for wrapper in wrappers:
             env = wrapper(env)
         return env
 
     return ProcessVectorEnv([make_env] * num_envs, **options)
+
+
+def creator_of(base_id: str) -> Callable[..., ProcessVectorEnv]:
+    """Returns the creator of an id's twin, see `batchgym.entry`."""
+
+    def create_vector_env(**kwargs: Any) -> ProcessVectorEnv:
+        return create(Twin.base_of(base_id), **kwargs)
+
+    create_vector_env.__name__ = f"{ENTRY}:{base_id}"
+    return create_vector_env

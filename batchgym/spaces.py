@@ -15,7 +15,9 @@ _ARRAY_SPACES = (Box, Discrete, MultiBinary, MultiDiscrete)
 
 def is_array_space(space: gym.Space[Any]) -> bool:
     """Says whether every element is an array of one shape and dtype, and can be shared."""
-    return isinstance(space, _ARRAY_SPACES) and space.dtype is not None and space.dtype.kind in "biuf"
+    return (
+        isinstance(space, _ARRAY_SPACES) and space.dtype is not None and space.dtype.kind in "biuf"
+    )
 
 
 def leaf_spaces(space: gym.Space[Any]) -> Iterator[gym.Space[Any]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
+import os
+import subprocess
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium import logger
@@ -16,38 +16,100 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.async_vector_env import AsyncState
 
-from batchgym import frames, host, options as checks
-from batchgym.actions import ActionSender
-from batchgym.failures import report
-from batchgym.handshake import batch_spaces, greet, share_buffers
-from batchgym.info_reader import InfoReader
-from batchgym.memory import SharedMemory
-from batchgym.messages import ActionDtypes, Call, Reply, Reset, Schema, SetAttr, Start, Step
-from batchgym.observation_batch import MessageObservations, ObservationBatch, SharedObservations
-from batchgym.pool import WorkerPool, encode, shut_down_at_exit, slices
-from batchgym.registered_specs import user_specs
+from batchgym.engine import Engine
+from batchgym.first_ready import EnvIds, FirstReady, ReadyBatch
+from batchgym.options import EnvFn, ObservationMode, check_options
+from batchgym.pool import shut_down_at_exit
 from batchgym.requests import Seeds, split_options, spread_seeds
 
 _CLOSE_SECONDS = 10.0
 _RESERVED_CALLS = ("reset", "step", "close", "_setattr", "_check_spaces")
 
+_T = TypeVar("_T")
 StepBatch = tuple[
     Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]
 ]
 
 
 class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
-    """Steps environments in worker processes."""
+    """Steps environments in parallel, several in each of a few worker processes.
+
+    A drop-in for `gymnasium.vector.AsyncVectorEnv`: the same arguments in the same order, the same
+    attributes, methods and errors, and the same numbers as `SyncVectorEnv` for the same seeds.
+    Beside that it has `send`, `send_reset` and `recv` for environments of uneven speed.
+
+    What it guarantees:
+
+    1. Workers are fresh interpreters (fork + exec). The caller's threads, locks and libraries, such
+       as TensorFlow, are not inherited, and not loaded.
+    2. No `if __name__ == "__main__"` is needed: the caller's script is not imported again, and
+       classes and functions that it defines travel by value, both ways.
+    3. A crash is an error, never a deadlock: a worker that dies in any way raises WorkerDiedError,
+       which names its environments and its exit code or signal.
+    4. An environment's exception is raised again in the caller, as the same object where it can be
+       pickled, with the worker's traceback as its cause. The other environments are not affected;
+       the one that failed must be reset before the next step.
+    5. No result is lost by a timeout: the call stays pending and can be waited for again.
+    6. Nothing is sent unless every action, seed or value of the call is acceptable.
+    7. `close` returns, also if a worker hangs in C code: it asks, terminates, then kills.
+    8. Workers never outlive their owner, whether it returns, raises, drops the object, is
+       interrupted by Ctrl-C, or is killed by SIGKILL, and whatever they are doing then.
+    9. Nothing is left behind: no process, descriptor, thread, shared memory or file.
+    10. Shared memory that the machine does not have is an error when the object is made.
+
+    Args:
+        env_fns: Functions that make the environments, one each. They run in the workers only.
+        shared_memory: Whether observations travel in shared memory, which is faster; otherwise they
+            are pickled.
+        copy: Whether `reset` and `step` return copies of the observations; otherwise they return
+            `observations` itself, which the next step overwrites.
+        context: A start method of `multiprocessing`, accepted for compatibility. Whatever it is,
+            workers are fresh interpreters, which serves the purpose of all three.
+        daemon: Accepted for compatibility. What either value is for always holds: workers end with
+            their owner, and environments may start processes of their own.
+        worker: Only None. Workers own several environments each, so that there is no place for a
+            function that serves one.
+        observation_mode: `"same"` if all observation spaces are equal, `"different"` if only their
+            shapes and dtypes are, or a pair (batched space, space of one environment).
+        autoreset_mode: What happens at the end of an episode, see Gymnasium's AutoresetMode.
+        max_concurrency: At most this many environments run at the same time; None for no limit.
+        num_workers: Worker processes; by default one per usable core. Never more than environments,
+            which are divided among them as evenly as possible.
+        infos: `"all"`, `"none"`, or the keys to keep. `final_obs` is always kept.
+        restart_workers: How often each worker may be replaced after it has died. Its environments
+            then come back truncated and freshly reset with derived seeds, and the info
+            `worker_restarted` marks them, since these rows are no transitions. What `set_attr` has
+            set in them is lost.
+        start_timeout: Seconds until all environments must have been made; None for no limit.
+        worker_environ: Environment variables of the workers. By default numerical libraries use
+            one thread each, and no GPU is visible.
+
+    Raises:
+        WorkerStartError: If processes, descriptors, shared memory or time run out.
+        WorkerDiedError: If a worker dies while it makes its environments.
+        RuntimeError: If the spaces of the environments do not match.
+        ValueError: If an argument has a value that is not allowed.
+        TypeError: If an argument is of a wrong type.
+        Exception: Whatever an environment function raises.
+
+    Example:
+        >>> import gymnasium
+        >>> env = gymnasium.make_vec("batchgym:batchgym/CartPole-v1", num_envs=64)
+        >>> observations, infos = env.reset(seed=0)
+        >>> observations.shape
+        (64, 4)
+        >>> env.close()
+    """
 
     def __init__(
         self,
-        env_fns: Sequence[checks.EnvFn],
+        env_fns: Sequence[EnvFn],
         shared_memory: bool = True,
         copy: bool = True,
         context: str | None = None,
         daemon: bool = True,
         worker: object = None,
-        observation_mode: checks.ObservationMode = "same",
+        observation_mode: ObservationMode = "same",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_concurrency: int | None = None,
         *,
@@ -57,16 +119,20 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         start_timeout: float | None = 300.0,
         worker_environ: Mapping[str, str] | None = None,
     ) -> None:
-        if worker is not None:
-            raise ValueError(
-                "ProcessVectorEnv has no `worker` argument to honour: its workers own several "
-                "environments each. Put the logic into a wrapper of the environment, or use "
-                "gymnasium.vector.AsyncVectorEnv."
-            )
-        self.num_envs = checks.check_env_fns(env_fns)
-        checks.check_max_concurrency(max_concurrency)
-        checks.check_context(context)
-        checks.check_observation_mode(observation_mode)
+        options = check_options(
+            env_fns=env_fns,
+            shared_memory=shared_memory,
+            worker=worker,
+            context=context,
+            observation_mode=observation_mode,
+            autoreset_mode=autoreset_mode,
+            max_concurrency=max_concurrency,
+            num_workers=num_workers,
+            infos=infos,
+            restart_workers=restart_workers,
+            start_timeout=start_timeout,
+            worker_environ=worker_environ,
+        )
         self.env_fns = env_fns
         self.shared_memory = shared_memory
         self.copy = copy
@@ -74,69 +140,37 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         self.daemon = daemon
         self.worker = worker
         self.observation_mode = observation_mode
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = options.autoreset_mode
         self.max_concurrency = max_concurrency
-        self.num_workers = checks.check_num_workers(num_workers, self.num_envs, max_concurrency)
-        self.infos = checks.check_infos(infos)
-        self.restart_workers = checks.check_count("restart_workers", restart_workers)
+        self.num_workers = options.num_workers
+        self.infos = options.infos
+        self.restart_workers = restart_workers
         self.start_timeout = start_timeout
+        self.worker_environ = dict(options.worker_environ)
+        self.num_envs = len(env_fns)
         self._state = AsyncState.DEFAULT
-        self._failed: set[int] = set()
-        self._start(dict(worker_environ or {}))
-
-    def _start(self, worker_environ: dict[str, str]) -> None:
-        self._memory = SharedMemory()
-        self._slices = slices(self.num_envs, self.num_workers)
-        spin, specs = host.spinning_pays(self.num_workers), user_specs()
-        starts = [
-            Start(
-                worker=index,
-                first=envs.start,
-                env_fns=tuple(self.env_fns[envs.start : envs.stop]),
-                autoreset_mode=self.autoreset_mode,
-                infos=self.infos,
-                spin=spin,
-                specs=specs,
-            )
-            for index, envs in enumerate(self._slices)
-        ]
-        self._pool = WorkerPool(type(self).__name__, starts, self._memory, worker_environ)
-        self._finalizer = weakref.finalize(self, shut_down_at_exit, self._pool)
-        try:
-            hellos = greet(self._pool, self.start_timeout)
-            self.metadata = {**hellos[0].metadata, "autoreset_mode": self.autoreset_mode}
-            self.render_mode = hellos[0].render_mode
-            spaces = batch_spaces(hellos, self.num_envs, self.observation_mode)
-            self.single_observation_space = spaces.single_observation
-            self.observation_space = spaces.observation
-            self.single_action_space = spaces.single_action
-            self.action_space = spaces.action
-            self._setup, self._buffers = share_buffers(
-                self._pool,
-                self._memory,
-                spaces,
-                self.num_envs,
-                self.shared_memory,
-                self.observation_mode,
-            )
-        except BaseException:
-            self._finalizer.detach()
-            self._pool.shut_down(0.0)
-            raise
-        self._actions = ActionSender(spaces.single_action, self.num_envs, self._buffers.actions)
-        self._infos = InfoReader(self.num_envs)
-        self._observations: ObservationBatch = (
-            SharedObservations(spaces.single_observation, self.num_envs, self._buffers)
-            if self.shared_memory
-            else MessageObservations(spaces.single_observation, self.num_envs)
-        )
+        self._owner = os.getpid()
+        self._engine = engine = Engine(options, type(self).__name__)
+        self._finalizer = weakref.finalize(self, shut_down_at_exit, engine.pool)
+        self._first_ready = FirstReady(engine)
+        self.metadata = {**engine.hello.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = engine.hello.render_mode
+        self.single_observation_space = engine.spaces.single_observation
+        self.observation_space = engine.spaces.observation
+        self.single_action_space = engine.spaces.single_action
+        self.action_space = engine.spaces.action
 
     @property
     def observations(self) -> Any:
         """The batched observations as they are now; the next step changes them."""
-        return self._observations.current
+        return self._engine.observations.current
 
     @property
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        """The worker processes."""
+        return [worker.popen for worker in self._engine.pool.workers]
+
+    @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The random number generator of each environment, copied."""
         return self.get_attr("np_random")
@@ -149,84 +183,153 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: Seeds = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Resets the environments."""
+        """Resets the environments and returns the first observations.
+
+        Args:
+            seed: None, an integer (environment i gets `seed + i`), or one seed or None for each.
+            options: Passed to each environment, without `reset_mask`: a bool array of shape (N,)
+                that selects the environments to reset. The others keep state and observation.
+
+        Returns:
+            Observations, batched over the N environments; infos.
+        """
         self.reset_async(seed=seed, options=options)
         return self.reset_wait()
 
     def reset_async(self, seed: Seeds = None, options: dict[str, Any] | None = None) -> None:
-        """Starts a reset."""
-        self._expect_idle("reset_async")
+        """Starts a reset; `reset_wait` returns its result. Arguments as in `reset`.
+
+        Raises:
+            AlreadyPendingCallError: If something else is pending.
+            ClosedEnvironmentError: After `close`.
+        """
+        self._expect_open()
         seeds = spread_seeds(seed, self.num_envs)
+        self._expect_idle("reset_async")
         options, mask = split_options(options, self.num_envs)
         chosen = range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist()
-        self._failed.difference_update(chosen)
-        messages = []
-        for envs in self._slices:
-            mine = [index for index in chosen if index in envs]
-            slots = tuple(index - envs.start for index in mine)
-            messages.append(encode(Reset(slots, tuple(seeds[i] for i in mine), options)))
-        self._state = AsyncState.WAITING_RESET
-        self._pool.request(messages)
+        self._first_ready.forget_owed(chosen)
+        self._send(AsyncState.WAITING_RESET, self._engine.send_reset, chosen, seeds, options)
 
     def reset_wait(self, timeout: float | None = None) -> tuple[Any, dict[str, Any]]:
-        """Waits for a reset."""
-        infos = self._wait(AsyncState.WAITING_RESET, timeout)
+        """Waits for the reset that `reset_async` has started.
+
+        Args:
+            timeout: Seconds; None waits for ever.
+
+        Raises:
+            multiprocessing.TimeoutError: The reset is still pending then.
+            NoAsyncCallError: If none was started.
+        """
+        self._expect_state(AsyncState.WAITING_RESET)
+        infos = self._finish(self._engine.collect_batch, timeout, "reset")
         return self._observe(), infos
 
     def step(self, actions: Any) -> StepBatch:
-        """Steps every environment."""
+        """Steps every environment.
+
+        Args:
+            actions: An element of `action_space`, or one action per environment. They reach the
+                environments as they are: neither cast nor clipped.
+
+        Returns:
+            Observations, batched; rewards, float64 (N,); terminations and truncations, bool (N,);
+            infos.
+
+        Raises:
+            TypeError: If `actions` is no batch; nothing is sent then.
+            ValueError: If there are more or fewer actions than environments; nothing is sent then.
+            WorkerDiedError: If a worker dies.
+            Exception: Whatever an environment raises.
+        """
         self.step_async(actions)
         return self.step_wait()
 
     def step_async(self, actions: Any) -> None:
-        """Starts a step."""
+        """Starts a step; `step_wait` returns its result. Argument and errors as in `step`."""
         self._expect_idle("step_async")
-        messages = [frames.STEP] * self.num_workers
-        if not self._actions.share(actions):
-            rows = self._actions.split(actions)
-            dtypes = self._actions.adapt(actions)
-            if dtypes is not None:
-                self._pool.post(ActionDtypes(dtypes))
-                self._actions.share(actions)
-            else:
-                messages = [
-                    encode(Step(tuple(range(len(envs))), rows[envs.start : envs.stop]))
-                    for envs in self._slices
-                ]
-        self._state = AsyncState.WAITING_STEP
-        self._pool.request(messages)
+        self._first_ready.refuse_owed()
+        self._send(AsyncState.WAITING_STEP, self._engine.send_step, actions)
 
     def step_wait(self, timeout: float | None = None) -> StepBatch:
-        """Waits for a step."""
-        infos = self._wait(AsyncState.WAITING_STEP, timeout)
-        buffers = self._buffers
-        return (
-            self._observe(),
-            buffers.rewards.copy(),
-            buffers.terminations.copy(),
-            buffers.truncations.copy(),
-            infos,
-        )
+        """Waits for the step that `step_async` has started; see `reset_wait`."""
+        self._expect_state(AsyncState.WAITING_STEP)
+        infos = self._finish(self._engine.collect_batch, timeout, "step")
+        return (self._observe(), *self._engine.step_rows(), infos)
+
+    def send(self, actions: Any, env_ids: EnvIds) -> None:
+        """Starts to step some environments, without waiting for the others.
+
+        Args:
+            actions: One action for each of `env_ids`, in that order.
+            env_ids: Indices of environments that are not at work.
+
+        Raises:
+            EnvironmentPendingError: If one of them is at work, or named twice.
+            AlreadyPendingCallError: If a `reset`, `step` or `call` is pending.
+        """
+        self._expect_idle("send", first_ready=True)
+        self._first_ready.send(actions, env_ids)
+
+    def send_reset(self, env_ids: EnvIds, seed: Seeds = None) -> None:
+        """Starts to reset some environments; they come back with reward 0 and no flag set.
+
+        Args:
+            env_ids: Indices of environments that are not at work.
+            seed: None, an integer (environment i gets `seed + i`), or one for each of `env_ids`.
+
+        Raises:
+            EnvironmentPendingError: If one of them is at work, or named twice.
+            AlreadyPendingCallError: If a `reset`, `step` or `call` is pending.
+        """
+        self._expect_idle("send_reset", first_ready=True)
+        self._first_ready.send_reset(env_ids, seed)
+
+    def recv(self, min_envs: int = 1, timeout: float | None = None) -> ReadyBatch:
+        """Waits until some of the environments that were sent something have finished.
+
+        Args:
+            min_envs: Wait for at least this many; all that have finished are returned.
+            timeout: Seconds; None waits for ever.
+
+        Returns:
+            The K environments' indices, int (K,), in the order in which they finished; and their
+            observations, rewards, terminations, truncations and infos, batched in that order.
+
+        Raises:
+            NothingPendingError: If fewer than `min_envs` environments are at work.
+            multiprocessing.TimeoutError: Nothing is lost then.
+        """
+        self._expect_idle("recv", first_ready=True)
+        return self._first_ready.recv(min_envs, timeout)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Calls a method of every environment, or gets an attribute."""
+        """Calls a method of every environment, or gets an attribute that is not callable.
+
+        Args:
+            name: Method or attribute, looked up through the wrappers.
+            *args: Arguments of the method.
+            **kwargs: Keyword arguments of the method.
+
+        Returns:
+            One result per environment.
+        """
         self.call_async(name, *args, **kwargs)
         return self.call_wait()
 
     def call_async(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Starts a call."""
+        """Starts a call; `call_wait` returns its results."""
         self._expect_idle("call_async")
         if name in _RESERVED_CALLS:
             raise ValueError(
                 f"Trying to call function `{name}` with `call`, use `{name}` directly instead."
             )
-        message = encode(Call(name, args, kwargs))
-        self._state = AsyncState.WAITING_CALL
-        self._pool.request([message] * self.num_workers)
+        self._send(AsyncState.WAITING_CALL, self._engine.send_call, name, args, kwargs)
 
     def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
-        """Waits for a call."""
-        replies = self._gather(AsyncState.WAITING_CALL, timeout)
+        """Waits for the call that `call_async` has started; see `reset_wait`."""
+        self._expect_state(AsyncState.WAITING_CALL)
+        replies = self._finish(self._engine.collect, timeout, "call_wait")
         return tuple(value for reply in replies for value in reply.value)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -234,8 +337,14 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         return self.call(name)
 
     def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
-        """Sets an attribute of every environment."""
-        self._expect_idle("set_attr")
+        """Sets an attribute of every environment.
+
+        Args:
+            name: Attribute, looked up through the wrappers.
+            values: A list or tuple with one value per environment; anything else is the value of
+                all of them.
+        """
+        self._expect_open()
         if not isinstance(values, (list, tuple)):
             values = [values] * self.num_envs
         if len(values) != self.num_envs:
@@ -243,85 +352,50 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
                 "Values must be a list or tuple with length equal to the number of environments. "
                 f"Got `{len(values)}` values for {self.num_envs} environments."
             )
-        messages = [
-            encode(SetAttr(name, tuple(values[envs.start : envs.stop]))) for envs in self._slices
-        ]
-        self._state = AsyncState.WAITING_CALL
-        self._pool.request(messages)
-        self._gather(AsyncState.WAITING_CALL, None)
+        self._expect_idle("set_attr")
+        self._send(AsyncState.WAITING_CALL, self._engine.send_set_attr, name, values)
+        self._finish(self._engine.collect, None, "set_attr")
 
     def render(self) -> tuple[Any, ...] | None:
-        """Returns what each environment renders."""
+        """Returns what each environment renders: N frames, or N times None without render mode."""
         return self.call("render")
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
-        """Closes the environments and ends the workers; always returns."""
+        """Closes the environments and ends the workers; called by `close`, always returns.
+
+        Args:
+            timeout: Seconds for the environments to close and for a pending call to end, after
+                which the workers are killed; None for 10.
+            terminate: Kill at once.
+        """
         if not self._finalizer.detach():
             return
-        timeout = _CLOSE_SECONDS if timeout is None else timeout
-        deadline = time.monotonic() + (0.0 if terminate else timeout)
-        if self._state != AsyncState.DEFAULT:
+        if self._state is not AsyncState.DEFAULT:
             logger.warn(
                 f"Calling `close` while waiting for a pending call to `{self._state.value}` "
                 "to complete."
             )
-        replies = self._pool.close(deadline)
-        for reply in replies:
-            for failure in reply.failures:
-                logger.warn(
-                    f"Environment {failure.env_index} raised in `{failure.doing}`:\n"
-                    f"{failure.traceback}"
-                )
+        if self._first_ready.pending:
+            logger.warn("Calling `close` while environments sent something are not received.")
+        seconds = _CLOSE_SECONDS if timeout is None else timeout
+        self._engine.close(0.0 if terminate else seconds)
 
     def _observe(self) -> Any:
-        return self._observations.copy() if self.copy else self._observations.current
-
-    def _wait(self, state: AsyncState, timeout: float | None) -> dict[str, Any]:
-        """Waits for a step or reset and returns its infos."""
-        replies = self._gather(state, timeout)
-        self._observations.update(
-            {index: leaves for reply in replies for index, leaves in reply.observations.items()}
-        )
-        infos = self._infos.read(replies)
-        if replies:
-            self._learn_infos()
-        return infos
-
-    def _learn_infos(self) -> None:
-        """Moves numbers that came as messages to shared memory from now on."""
-        entries = self._infos.learner.revise()
-        if entries is None:
-            return
-        requests = [r for entry in entries for r in entry.requests(self.num_envs)]
-        region = self._memory.extend(requests)
-        self._pool.post(Schema(self.num_envs, region, entries))
-        self._infos.install(entries, self._memory.arrays(region, requests))
-
-    def _gather(self, state: AsyncState, timeout: float | None) -> list[Reply]:
-        name = f"{state.value}_wait"
-        self._expect_open()
-        if self._state is not state:
-            raise NoAsyncCallError(
-                f"Calling `{name}` without any prior call to `{state.value}_async`.", state.value
-            )
-        replies = self._pool.gather(timeout, name)
-        self._state = AsyncState.DEFAULT
-        if self._pool.deaths:
-            raise next(iter(self._pool.deaths.values()))
-        failures = [failure for reply in replies for failure in reply.failures]
-        if failures:
-            if state is not AsyncState.WAITING_CALL:
-                self._failed.update(failure.env_index for failure in failures)
-            raise report(failures)
-        return replies
+        observations = self._engine.observations
+        return observations.copy() if self.copy else observations.current
 
     def _expect_open(self) -> None:
         if self.closed:
             raise ClosedEnvironmentError(
                 f"Trying to operate on `{type(self).__name__}`, after a call to `close()`."
             )
+        if os.getpid() != self._owner:
+            raise RuntimeError(
+                f"This {type(self).__name__} belongs to process {self._owner}; process "
+                f"{os.getpid()} is a fork of it and has to make its own."
+            )
 
-    def _expect_idle(self, doing: str) -> None:
+    def _expect_idle(self, doing: str, *, first_ready: bool = False) -> None:
         self._expect_open()
         if self._state is not AsyncState.DEFAULT:
             raise AlreadyPendingCallError(
@@ -329,5 +403,40 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
                 "to complete.",
                 self._state.value,
             )
-        if self._pool.deaths:
-            raise next(iter(self._pool.deaths.values()))
+        if not first_ready and self._first_ready.pending:
+            raise AlreadyPendingCallError(
+                f"Calling `{doing}` while {self._first_ready.pending} environments that were sent "
+                "something have not been received; call `recv` first.",
+                "send",
+            )
+
+    def _expect_state(self, state: AsyncState) -> None:
+        self._expect_open()
+        if self._state is not state:
+            raise NoAsyncCallError(
+                f"Calling `{state.value}_wait` without any prior call to `{state.value}_async`.",
+                state.value,
+            )
+
+    def _send(self, state: AsyncState, send: Callable[..., None], *args: Any) -> None:
+        """Sends something that is then pending, unless an error says that nothing was sent."""
+        self._state = state
+        try:
+            send(*args)
+        except Exception:
+            self._state = AsyncState.DEFAULT
+            raise
+
+    def _finish(
+        self, collect: Callable[[float | None, str], _T], timeout: float | None, during: str
+    ) -> _T:
+        """Collects what is pending. After a timeout or Ctrl-C it still is."""
+        try:
+            result = collect(timeout, during)
+        except multiprocessing.TimeoutError:
+            raise
+        except Exception:
+            self._state = AsyncState.DEFAULT
+            raise
+        self._state = AsyncState.DEFAULT
+        return result

@@ -176,6 +176,8 @@ class _Worker:
             reply = Reply()
             if isinstance(message, Reset):
                 self._envs.reset(message.slots, message.seeds, message.options, reply)
+                if message.pend:
+                    self._envs.pend_resets()
             else:
                 self._envs.step_all(message.actions or (), reply)
             channel.send(self._finish(reply))
