@@ -54,12 +54,10 @@ class EnvSlice:
 
     def check_spaces(self, setup: Setup) -> tuple[list[bool], list[bool], list[bool]]:
         """Compares each environment's spaces: observation equal, alike; action equal."""
+        wanted = setup.observation_space
         return (
-            [env.observation_space == setup.observation_space for env in self.envs],
-            [
-                is_space_dtype_shape_equiv(env.observation_space, setup.observation_space)
-                for env in self.envs
-            ],
+            [env.observation_space == wanted for env in self.envs],
+            [_is_alike(env.observation_space, wanted) for env in self.envs],
             [env.action_space == setup.action_space for env in self.envs],
         )
 
@@ -195,3 +193,12 @@ def _scalar(reward: Any, env_index: int) -> float:
             "expected one number. Let `step` return a float."
         )
     return float(array.reshape(()))
+
+
+def _is_alike(space: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
+    if space == wanted:
+        return True
+    try:
+        return bool(is_space_dtype_shape_equiv(space, wanted))
+    except NotImplementedError:  # a custom space
+        return False

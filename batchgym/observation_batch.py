@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
+from gymnasium.error import CustomSpaceError
 from gymnasium.spaces import Dict, Tuple
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
@@ -80,7 +81,7 @@ class MessageObservations:
         self._batch: Any = create_empty_array(space, num_envs, fn=np.zeros)
         try:
             self._rows = list(iterate(batch_space(space, num_envs), deepcopy(self._batch)))
-        except TypeError:  # a custom space has no empty element
+        except (TypeError, CustomSpaceError):  # a custom space has no empty element
             self._rows = [None] * num_envs
         self.current: Any = self._batch
 

@@ -44,7 +44,7 @@ class WorkerProcess:
     ) -> None:
         self.index = start.worker
         self.env_indices = range(start.first, start.first + len(start.env_fns))
-        payload = pickling.dump_by_value(start)
+        payload = _pickle_start(start)
         with contextlib.ExitStack() as on_error, contextlib.ExitStack() as childs:
             command_r, command_w = _pipe(childs, on_error)
             reply_w, reply_r = _pipe(childs, on_error, reverse=True)
@@ -178,6 +178,21 @@ def _pipe(
     childs.callback(os.close, child)
     on_error.callback(os.close, own)
     return child, own
+
+
+def _pickle_start(start: Start) -> bytes:
+    try:
+        return pickling.dump_by_value(start)
+    except Exception as error:
+        for index, env_fn in enumerate(start.env_fns, start.first):
+            try:
+                pickling.dump_by_value(env_fn)
+            except Exception as cause:
+                raise TypeError(
+                    f"`env_fns[{index}]` cannot be pickled, as it must be to reach a worker: "
+                    f"{cause}. Let it make what it needs instead of holding it."
+                ) from cause
+        raise error
 
 
 def decode(frame: frames.Frame) -> Any:

@@ -167,7 +167,11 @@ class _Worker:
         if message is None:  # a step that came together with another frame
             self._envs.step_all(self._envs.actions.take_all(), reply)
         else:
-            self._handlers[type(message)](message, reply)
+            try:
+                self._handlers[type(message)](message, reply)
+            except Exception as error:  # noqa: BLE001 - comparing spaces runs the user's code
+                doing = type(message).__name__
+                reply.failures.append(capture(error, self._envs.first, doing))
         channel.send(self._finish(reply))
         return False
 

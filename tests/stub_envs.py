@@ -3,12 +3,14 @@
 They live in a module of their own because workers have to be able to import them.
 """
 
+import copy
 import ctypes
 import os
 import signal
 import sys
 import threading
 import time
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -18,7 +20,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 class CountingEnv(gym.Env):
     """Observation [episode, step in the episode]; ends after `length` steps; reward is the step."""
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
+    metadata: ClassVar = {"render_modes": ["rgb_array"], "render_fps": 30}
 
     def __init__(self, length=3, truncates=False, render_mode=None):
         self.observation_space = Box(0, 1000, (2,), np.float32)
@@ -66,7 +68,7 @@ class SampleEnv(gym.Env):
     """Observations, rewards, ends and infos drawn from the environment's generator."""
 
     def __init__(self, observation_space, action_space=None, infos="none", end=0.2):
-        self.observation_space = observation_space
+        self.observation_space = copy.deepcopy(observation_space)  # has a generator of its own
         self.action_space = action_space or Discrete(3)
         self.infos = infos
         self.end = end
@@ -155,6 +157,9 @@ class WordSpace(gym.Space):
 
     def __eq__(self, other):
         return isinstance(other, WordSpace)
+
+    def __hash__(self):
+        return hash(WordSpace)
 
 
 class ScriptedEnv(gym.Env):
@@ -289,7 +294,7 @@ def hang_stubbornly(env):
 
 
 def print_line(env):
-    print("printed by an environment")
+    sys.stdout.write("printed by an environment\n")
 
 
 def read_stdin(env):
@@ -395,11 +400,10 @@ class PrintingEnv(CountingEnv):
     def __init__(self, name="env"):
         super().__init__()
         self.name = name
-        print("an old model format", file=sys.stderr)
+        sys.stderr.write("an old model format\n")
 
     def step(self, action):
-        print("all alike")
-        print(f"step of {self.name}")
+        sys.stdout.write(f"all alike\nstep of {self.name}\n")
         return super().step(action)
 
 
