@@ -3,6 +3,7 @@
 This is the only place that knows both batchgym and batchppo.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ import batchgym
 import batchppo
 
 from .errors import BadInput, CommandFailed
-from .process import prepare_headless_rendering
+from .process import prepare_headless_rendering, silent_tensorflow
 from .run_config import EnvConfig, RunConfig
-from .run_folder import find_model
+from .run_folder import Choice, find_model
 from .task import find_spec, import_modules
 from .wrappers import load_wrapper
 
-_MOST_EVALUATION_ENVS = 8
+_MOST_EVALUATION_ENVS = 16
 
 
 def make_training_env(config: RunConfig) -> VectorEnv[Any, Any, Any]:
@@ -28,8 +29,9 @@ def make_training_env(config: RunConfig) -> VectorEnv[Any, Any, Any]:
 
 
 def make_evaluation_env(environment: EnvConfig, episodes: int) -> VectorEnv[Any, Any, Any]:
-    """Return environments to evaluate in: no more than there are episodes to play."""
-    return _make_vector_env(environment, min(episodes, _MOST_EVALUATION_ENVS), None)
+    """Return environments to evaluate in, each of which plays as many of the episodes."""
+    rounds = math.ceil(episodes / _MOST_EVALUATION_ENVS)
+    return _make_vector_env(environment, math.ceil(episodes / rounds), None)
 
 
 def make_rendering_env(environment: EnvConfig) -> gymnasium.Env[Any, Any]:
@@ -51,26 +53,27 @@ def make_rendering_env(environment: EnvConfig) -> gymnasium.Env[Any, Any]:
     return env
 
 
-def make_agent(config: RunConfig, env: VectorEnv[Any, Any, Any]) -> "batchppo.BatchPPO":
-    """Return a new agent for these environments."""
+def make_agent(
+    config: RunConfig, env: VectorEnv[Any, Any, Any], model: Path | None
+) -> "batchppo.BatchPPO":
+    """Return an agent for these environments: the one in the model file, or a new one."""
+    with silent_tensorflow():
+        agent_class = batchppo.BatchPPO
+    if model is not None:
+        return agent_class.load(model, env=env)
     settings = {"policy": "MlpPolicy", "seed": config.seed, **config.agent}
-    return batchppo.BatchPPO(env=env, **settings)
+    return agent_class(env=env, **settings)
 
 
-def recall(run: str, logdir: Path, env_id: str | None) -> tuple[Path, EnvConfig]:
-    """Return the model file that RUN means, and the environment to use it in.
-
-    Args:
-        run: Run folder, model file or task.
-        logdir: Where run folders are.
-        env_id: Environment to use instead of the run's own.
+def recall(choice: Choice) -> tuple[Path, EnvConfig]:
+    """Return the model file that is meant, and the environment to use it in.
 
     Raises:
         BadInput: There is no such model, or its environment is not known.
     """
-    found = find_model(run, logdir)
-    if env_id is not None:
-        return found.path, EnvConfig(id=env_id)
+    found = find_model(choice)
+    if choice.env_id is not None:
+        return found.path, EnvConfig(id=choice.env_id)
     if found.run is None:
         raise BadInput(
             f"{found.path} is not in a run folder, so its environment is not known: name it with "

@@ -1,13 +1,15 @@
 """Callbacks that connect a training with what is shown and kept of it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from batchppo.callbacks import BaseCallback, EvalCallback
 
-from .outcome import Evaluation
+from .outcome import Evaluation, best_of, save_evaluations
 from .progress import Display
+from .run_config import RunConfig
 from .run_folder import RunFolder
 
 
@@ -30,11 +32,10 @@ class Evaluate(EvalCallback):
 
     Args:
         env: Where to evaluate.
-        every: Environment steps between two evaluations.
-        episodes: Episodes of one evaluation.
-        total_timesteps: Environment steps at the end of the training.
-        folder: Where the models go.
+        config: When to evaluate, and when a mean return is good enough to stop.
+        folder: Where models and results go.
         display: Where results are shown.
+        earlier: Results of the run before it was resumed.
 
     Attributes:
         results: The results so far.
@@ -43,22 +44,24 @@ class Evaluate(EvalCallback):
     def __init__(
         self,
         env: Any,
-        every: int,
-        episodes: int,
-        total_timesteps: int,
+        config: RunConfig,
         folder: RunFolder,
         display: Display,
+        earlier: Sequence[Evaluation] = (),
     ) -> None:
         super().__init__(
             env,
-            n_eval_episodes=episodes,
-            eval_freq=every,
-            log_path=folder.path,
+            n_eval_episodes=config.eval_episodes,
+            eval_freq=config.eval_every,
             best_model_save_path=folder.path,
             verbose=0,
         )
-        self.results: list[Evaluation] = []
-        self._until = total_timesteps - every // 2
+        self.results = list(earlier)
+        best = best_of(self.results)
+        if best is not None:
+            self.best_mean_reward = best.mean
+        self._until = config.total_timesteps - config.eval_every // 2
+        self._stop_at = config.stop_at
         self._folder = folder
         self._display = display
 
@@ -68,13 +71,18 @@ class Evaluate(EvalCallback):
         self.evaluate()
         self.logger.dump(self.num_timesteps)
 
+    def evaluate(self) -> bool:
+        """Evaluate now; return False if the mean return is good enough to stop."""
+        go_on = super().evaluate()
+        return go_on and (self._stop_at is None or self.last_mean_reward < self._stop_at)
+
     def _on_step(self) -> bool:
         # Shortly before the end there is none: the one at the end follows at once.
         return super()._on_step() if self.num_timesteps < self._until else True
 
     def _keep(self, returns: list[float], lengths: list[int]) -> None:
-        super()._keep(returns, lengths)
-        mean = float(np.mean(returns))
-        self.results.append(Evaluation(self.num_timesteps, mean, float(np.std(returns))))
-        self._display.evaluated(self.results[-1], is_best=mean > self.best_mean_reward)
+        result = Evaluation(self.num_timesteps, tuple(returns), tuple(lengths))
+        self._display.evaluated(result, is_best=result.mean > self.best_mean_reward)
+        self.results.append(result)
         self.model.save(self._folder.model)
+        save_evaluations(self._folder.evaluations, self.results)

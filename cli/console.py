@@ -5,9 +5,9 @@ from rich.console import Console
 
 def results() -> Console:
     """Return the console for what a command was asked for."""
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, markup=False)
 
 
 def messages() -> Console:
     """Return the console for progress and notes, which must not end up in a pipe."""
-    return Console(stderr=True, highlight=False, soft_wrap=False)
+    return Console(stderr=True, highlight=False, markup=False)

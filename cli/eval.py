@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from .group import new_command
-from .options import COUNT, SEED, env_option, json_option, logdir_option
+from .options import COUNT, SEED, checkpoint_option, env_option, json_option, logdir_option
 
 
 @new_command(name="eval")
@@ -17,6 +17,7 @@ from .options import COUNT, SEED, env_option, json_option, logdir_option
     is_flag=True,
     help="Measure sampled actions too, beside the most likely ones.",
 )
+@checkpoint_option()
 @env_option()
 @logdir_option()
 @json_option()
@@ -25,14 +26,14 @@ def command(
     episodes: int,
     seed: int,
     stochastic: bool,
+    checkpoint: str,
     env_id: str | None,
     logdir: Path,
     as_json: bool,
 ) -> None:
     """Measure how well trained agents do.
 
-    RUN is a run folder, a model file, or a task (its newest run). Of a run, the model that did
-    best during training is taken; name its model.zip for the last one. Several RUNs are compared
+    RUN is a run folder, a model file, or a task (its newest run). Several RUNs are compared
     in one table, on the same seeds.
 
     The interval holds the mean return with 95 % confidence (bootstrap over the episodes).
@@ -44,8 +45,7 @@ def command(
       batchppo eval cartpole pendulum --stochastic --json
     """
     from .evaluation import evaluate, show
+    from .run_folder import Choice
 
-    scores = [
-        score for run in runs for score in evaluate(run, logdir, env_id, episodes, seed, stochastic)
-    ]
-    show(scores, as_json)
+    choices = [Choice(run, logdir, checkpoint, env_id) for run in runs]
+    show([score for c in choices for score in evaluate(c, episodes, seed, stochastic)], as_json)

@@ -4,18 +4,18 @@ import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 from rich.table import Table
+from rich.text import Text
 
 import batchppo
 
 from .build import make_evaluation_env, recall
+from .confidence import bootstrap_interval
 from .console import results
 from .formatting import significant
-
-_RESAMPLES = 10_000
+from .run_folder import Choice
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,14 @@ class Score:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Bounds that hold the mean return with 95 % confidence: a percentile bootstrap."""
-        returns = np.asarray(self.returns)
-        chosen = np.random.default_rng(0).integers(len(returns), size=(_RESAMPLES, len(returns)))
-        low, high = np.percentile(returns[chosen].mean(axis=1), [2.5, 97.5])
+        """Bounds that hold the mean return with 95 % confidence."""
+        low, high = bootstrap_interval(self.returns)
         return float(low), float(high)
 
 
-def evaluate(
-    run: str, logdir: Path, env_id: str | None, episodes: int, seed: int, stochastic: bool
-) -> Iterator[Score]:
-    """Play episodes with the agent that `run` means; yield one score for each kind of actions."""
-    model, environment = recall(run, logdir, env_id)
+def evaluate(choice: Choice, episodes: int, seed: int, stochastic: bool) -> Iterator[Score]:
+    """Play episodes with an agent; yield one score for each kind of actions."""
+    model, environment = recall(choice)
     policy = batchppo.load_policy(model, seed=seed)
     for deterministic in (True, False) if stochastic else (True,):
         with contextlib.closing(make_evaluation_env(environment, episodes)) as env:
@@ -78,7 +74,7 @@ def evaluate(
                 seed=seed,
             )
         yield Score(
-            run=run,
+            run=choice.run,
             model=str(model),
             env_id=environment.id,
             timesteps=policy.metadata["num_timesteps"],
@@ -103,7 +99,10 @@ def show(scores: Sequence[Score], as_json: bool) -> None:
     if is_one_model:
         first = scores[0]
         console.print(
-            f"[bold]{first.env_id}[/bold]  {first.model}, trained for {first.timesteps:,} steps",
+            Text.assemble(
+                (first.env_id, "bold"),
+                f"  {first.model}, trained for {first.timesteps:,} steps",
+            ),
             soft_wrap=True,
         )
     console.print(_table(scores, with_run=not is_one_model))
@@ -119,10 +118,10 @@ def _table(scores: Sequence[Score], with_run: bool) -> Table:
         table.add_column(heading, justify="right")
     for score in scores:
         low, high = score.interval
-        row = [
+        row: list[Text | str] = [
             score.actions,
             str(len(score.returns)),
-            f"[bold]{significant(score.mean)}[/bold]",
+            Text(significant(score.mean), "bold"),
             significant(score.std),
             f"{significant(low)} to {significant(high)}",
             significant(float(np.mean(score.lengths))),

@@ -2,22 +2,28 @@
 
 import importlib
 import importlib.metadata
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from .errors import BadInput, CommandFailed, describe
-from .process import exit_code
+from .errors import FAILED, BadInput, CommandFailed, describe
+from .process import exit_code, leave
 from .suggestions import did_you_mean
 
 _DEBUG = "batchppo_cli.debug"
 
-# name -> what it is for. The command is the attribute `command` of the module of that name.
+# Name -> the module whose attribute `command` it is, and what it is for.
 _COMMANDS = {
-    "train": "Train an agent on a task.",
-    "eval": "Measure how well trained agents do.",
-    "render": "Record a video of a trained agent.",
+    "train": ("train", "Train an agent on a task."),
+    "eval": ("eval", "Measure how well trained agents do."),
+    "render": ("render", "Record a video of a trained agent, or watch it."),
+    "plot": ("plot", "Draw the learning curves of runs."),
+    "info": ("info", "Tell what is in a model file or a run."),
+    "presets": ("list_presets", "List the presets and their settings."),
+    "envs": ("list_envs", "List the environments that are registered."),
+    "completion": ("completion", "Print the script that completes commands in your shell."),
 }
 
 _HELP = """Train, evaluate and watch agents that learn by proximal policy optimization.
@@ -29,6 +35,11 @@ _HELP = """Train, evaluate and watch agents that learn by proximal policy optimi
 
 Every run is kept in a folder of its own, runs/TASK/TIME.
 """
+
+
+def is_debugging() -> bool:
+    """Return whether the command that is running was given --debug."""
+    return bool(click.get_current_context().meta.get(_DEBUG))
 
 
 def _remember_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -76,7 +87,7 @@ class LazyGroup(click.Group):
         """Import the command `name`."""
         if name not in _COMMANDS:
             return None
-        command = importlib.import_module(f".{name}", __package__).command
+        command = importlib.import_module(f".{_COMMANDS[name][0]}", __package__).command
         if not isinstance(command, click.Command):
             raise TypeError(f"{name}.command is no click command")
         return command
@@ -93,7 +104,7 @@ class LazyGroup(click.Group):
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, purpose) for name, (_, purpose) in _COMMANDS.items()])
 
 
 def new_command(**attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -104,11 +115,23 @@ def new_command(**attributes: Any) -> Callable[[Callable[..., Any]], click.Comma
 
 
 @click.group(
+    name="batchppo",
     cls=LazyGroup,
     help=_HELP,
     epilog="batchppo COMMAND --help tells the options of a command, with examples.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(importlib.metadata.version("batchppo"), prog_name="batchppo")
+def batchppo() -> None:
+    """Hold the commands."""
+
+
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the command line: the entry point of the console script."""
+    try:
+        batchppo(prog_name="batchppo")
+    except SystemExit as end:
+        leave(end.code if isinstance(end.code, int) else 0)
+    except Exception:  # noqa: BLE001 - with --debug, every error gets here
+        traceback.print_exc()
+        leave(FAILED)

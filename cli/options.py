@@ -73,3 +73,14 @@ def env_option() -> Decorator:
         help="Use this environment instead of the one that the model was trained on. Needed for a "
         "model file that is not in a run folder.",
     )
+
+
+def checkpoint_option() -> Decorator:
+    """Return the option --checkpoint: which model of a run."""
+    return click.option(
+        "--checkpoint",
+        metavar="[best|last|STEPS]",
+        default="best",
+        show_default=True,
+        help="Which model of a run: that of the best evaluation, the last one, or a checkpoint.",
+    )

@@ -1,7 +1,15 @@
-"""What became of a training."""
+"""What a training leaves behind: its evaluations, and what became of it."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import BadInput
+from .files import write_text
 
 
 @dataclass(frozen=True)
@@ -10,13 +18,23 @@ class Evaluation:
 
     Attributes:
         timesteps: Environment steps trained for by then.
-        mean: Mean return.
-        std: Standard deviation of the returns.
+        returns: Return of each episode.
+        lengths: Steps of each episode.
     """
 
     timesteps: int
-    mean: float
-    std: float
+    returns: tuple[float, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(np.mean(self.returns))
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the returns."""
+        return float(np.std(self.returns))
 
 
 @dataclass(frozen=True)
@@ -51,4 +69,48 @@ class Outcome:
     @property
     def best(self) -> Evaluation | None:
         """The first of the best evaluations, which `best_model.zip` belongs to."""
-        return max(self.evaluations, key=lambda evaluation: evaluation.mean, default=None)
+        return best_of(self.evaluations)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as JSON values, each evaluation by its mean and deviation."""
+        return {
+            **asdict(self),
+            "folder": str(self.folder),
+            "evaluations": [_summary(evaluation) for evaluation in self.evaluations],
+            "best": _summary(self.best) if self.best else None,
+        }
+
+
+def best_of(evaluations: Sequence[Evaluation]) -> Evaluation | None:
+    """Return the first of the best evaluations, None of none."""
+    return max(evaluations, key=lambda evaluation: evaluation.mean, default=None)
+
+
+def save_evaluations(path: Path, evaluations: Sequence[Evaluation]) -> None:
+    """Write evaluations to a JSON file."""
+    write_text(path, json.dumps([asdict(evaluation) for evaluation in evaluations]) + "\n")
+
+
+def load_evaluations(path: Path) -> list[Evaluation]:
+    """Read the evaluations that `save_evaluations` wrote; none if there is no such file.
+
+    Raises:
+        BadInput: The file is none of ours.
+    """
+    if not path.exists():
+        return []
+    try:
+        return [
+            Evaluation(entry["timesteps"], tuple(entry["returns"]), tuple(entry["lengths"]))
+            for entry in json.loads(path.read_text(encoding="utf-8"))
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadInput(f"{path}: not a list of evaluations ({error!r})") from error
+
+
+def _summary(evaluation: Evaluation) -> dict[str, float]:
+    return {
+        "timesteps": evaluation.timesteps,
+        "mean": evaluation.mean,
+        "std": evaluation.std,
+    }

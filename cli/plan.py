@@ -1,49 +1,161 @@
 """From the options of `batchppo train` to the settings of a run."""
 
+import dataclasses
 import secrets
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from .errors import BadInput
 from .options import LARGEST_SEED
 from .run_config import EnvConfig, RunConfig
+from .seeds import parse_seeds
+from .settings import check_settings, parse_literal, parse_settings, split_assignment
 from .task import find_task
 
 _EVALUATIONS = 10
+_DEFAULT_EPISODES = 10
 
 
-def plan_run(
-    task_name: str,
-    *,
-    timesteps: int | None,
-    num_envs: int | None,
-    num_workers: int | None,
-    seed: int | None,
-    eval_every: int | None,
-    eval_episodes: int,
-) -> RunConfig:
-    """Return the settings of a run: the options where they are given, or else the task's own.
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What the command line said about a run; None and empty where it said nothing.
 
-    Args:
-        task_name: TASK on the command line.
+    Attributes:
         timesteps: Environment steps to train for.
         num_envs: Environments in parallel.
         num_workers: Worker processes.
-        seed: Seed; None for one drawn now.
-        eval_every: Environment steps between evaluations; None for a tenth of the training.
+        seed: Seed.
+        settings: `KEY=VALUE` texts: hyperparameters.
+        env_kwargs: `KEY=VALUE` texts: arguments of the environment.
+        wrappers: Wrappers of the environment.
+        imports: Modules that register environments.
+        eval_every: Environment steps between evaluations.
         eval_episodes: Episodes of an evaluation.
+        checkpoint_every: Environment steps between checkpoints.
+        stop_at: Mean return of an evaluation at which to stop.
+    """
+
+    timesteps: int | None
+    num_envs: int | None
+    num_workers: int | None
+    seed: int | None
+    settings: Sequence[str]
+    env_kwargs: Sequence[str]
+    wrappers: Sequence[str]
+    imports: Sequence[str]
+    eval_every: int | None
+    eval_episodes: int | None
+    checkpoint_every: int | None
+    stop_at: float | None
+
+
+def plan_runs(
+    task_name: str | None, file: Path | None, seeds: str | None, options: TrainOptions
+) -> list[RunConfig]:
+    """Return the settings of a run, or of one run for each seed.
+
+    Args:
+        task_name: TASK on the command line.
+        file: A file with settings: TOML, or the `config.json` of a run.
+        seeds: Text that names seeds, see `parse_seeds`.
+        options: What comes before the settings of the task and of the file.
 
     Raises:
-        BadInput: There is no such task.
+        BadInput: There is no such task, setting or file.
         CommandFailed: The task needs an extra that is not installed.
     """
-    task = find_task(task_name)
-    total = timesteps or task.total_timesteps
+    base = _base(task_name, file, options)
+    config = dataclasses.replace(base, **_changes(base, options))
+    check_settings(config.agent)
+    if seeds is None:
+        return [config]
+    return [dataclasses.replace(config, seed=seed) for seed in parse_seeds(seeds)]
+
+
+def _base(task_name: str | None, file: Path | None, options: TrainOptions) -> RunConfig:
+    """Return the settings before the options change them."""
+    if file is not None and file.suffix == ".json":
+        base = RunConfig.load(file)
+        return base if task_name is None else dataclasses.replace(base, task=task_name)
+    document = {} if file is None else _read_toml(file)
+    name = task_name or document.pop("task", None)
+    if name is None:
+        raise BadInput(f'{file} names no task: add a line like task = "cartpole", or give a TASK')
+    base = _config_of(name, document, options)
+    return base if file is None else base.updated(document, str(file))
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file}: neither the config.json of a run nor TOML ({error})") from error
+
+
+def _config_of(task_name: str, document: Mapping[str, Any], options: TrainOptions) -> RunConfig:
+    """Return the settings that a task starts from, with a new seed.
+
+    Evaluations follow from the number of steps, wherever that comes from.
+    """
+    task = find_task(task_name, options.imports)
+    total = options.timesteps or document.get("total_timesteps") or task.total_timesteps
+    every = total // _EVALUATIONS if isinstance(total, int) else 1
     return RunConfig(
         task=task.name,
         environment=EnvConfig(id=task.env_id),
-        total_timesteps=total,
-        num_envs=num_envs or task.num_envs,
-        num_workers=num_workers,
-        seed=secrets.randbelow(LARGEST_SEED) if seed is None else seed,
-        eval_every=eval_every or max(1, total // _EVALUATIONS),
-        eval_episodes=eval_episodes,
+        total_timesteps=task.total_timesteps,
+        num_envs=task.num_envs,
+        seed=secrets.randbelow(LARGEST_SEED),
+        eval_every=max(1, every),
+        eval_episodes=_DEFAULT_EPISODES,
         agent=dict(task.agent),
     )
+
+
+def _changes(base: RunConfig, options: TrainOptions) -> dict[str, Any]:
+    """Return the settings that the command line changes."""
+    given = {
+        "num_envs": options.num_envs,
+        "seed": options.seed,
+    }
+    return {
+        **resumable_changes(options),
+        **{name: value for name, value in given.items() if value is not None},
+        "agent": _merged(base.agent, parse_settings(options.settings)),
+        "environment": _environment(base.environment, options),
+    }
+
+
+def resumable_changes(options: TrainOptions) -> dict[str, Any]:
+    """Return the settings that the command line changes, of those that a resumed run may change."""
+    given = {
+        "total_timesteps": options.timesteps,
+        "num_workers": options.num_workers,
+        "eval_every": options.eval_every,
+        "eval_episodes": options.eval_episodes,
+        "checkpoint_every": options.checkpoint_every,
+        "stop_at": options.stop_at,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _environment(base: EnvConfig, options: TrainOptions) -> EnvConfig:
+    assignments = [split_assignment(text, "--env-kwarg") for text in options.env_kwargs]
+    return EnvConfig(
+        id=base.id,
+        kwargs={**base.kwargs, **{key: parse_literal(value) for key, value in assignments}},
+        wrappers=(*base.wrappers, *options.wrappers),
+        imports=(*base.imports, *(name for name in options.imports if name not in base.imports)),
+    )
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the changes, those of keys inside `policy_kwargs` one by one."""
+    merged = {**base, **changes}
+    inner = base.get("policy_kwargs"), changes.get("policy_kwargs")
+    if all(isinstance(value, Mapping) for value in inner):
+        merged["policy_kwargs"] = {**inner[0], **inner[1]}  # type: ignore[dict-item]
+    return merged

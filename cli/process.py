@@ -4,6 +4,9 @@ import contextlib
 import ctypes.util
 import os
 import signal
+import sys
+import tempfile
+import warnings
 from collections.abc import Iterator
 from types import FrameType
 
@@ -16,10 +19,56 @@ class Terminated(KeyboardInterrupt):
     """Somebody asked this process to end: a batch system, a shutdown, `kill`."""
 
 
-def silence_tensorflow() -> None:
-    """Keep the start-up messages of TensorFlow's C++ parts off the screen, unless asked for."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+@contextlib.contextmanager
+def silent_tensorflow() -> Iterator[None]:
+    """Within this context, TensorFlow may be imported without messages on the screen.
+
+    Its C++ parts write to the error stream before they look at any setting, so the stream itself is
+    turned aside; what was written is shown if the import fails. A level of messages that somebody
+    set is respected.
+    """
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        yield
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    sys.stderr.flush()
+    stream = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        except ImportError:
+            aside.seek(0)
+            os.write(stream, aside.read())
+            raise
+        finally:
+            os.dup2(stream, 2)
+            os.close(stream)
+
+
+@contextlib.contextmanager
+def silent_workers(debug: bool) -> Iterator[None]:
+    """Within this context, tracebacks of worker processes are not printed, unless for debugging.
+
+    The error that they end with is raised here all the same.
+    """
+    with warnings.catch_warnings():
+        if not debug:
+            warnings.filterwarnings("ignore", r"(?s).*ERROR: .*Traceback")
+        yield
+
+
+def leave(code: int) -> None:
+    """End this process, at once if TensorFlow is in it.
+
+    TensorFlow may be compiling in a thread: to leave in the usual way would wait for it, or crash
+    in it. Whoever calls this has closed everything.
+    """
+    if "tensorflow" in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def prepare_headless_rendering(env_id: str, entry_point: object) -> None:

@@ -1,6 +1,7 @@
 """How training goes, while it goes: a bar on a terminal, plain lines in a log, or nothing."""
 
 import time
+from collections import deque
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -13,7 +14,8 @@ from .outcome import Evaluation
 
 _WIDE, _NARROW = 90, 60
 _LINE_EVERY_FRACTION = 0.05
-_LINE_EVERY_SECONDS = 60.0
+_SPEED_OVER_SECONDS = 15.0
+_LINE_EVERY_SECONDS = (5.0, 60.0)  # at first, and later
 
 
 class Display(Protocol):
@@ -35,20 +37,21 @@ class Display(Protocol):
         """Show the result of an evaluation."""
 
 
-def make_display(console: Console, label: str, total: int, kind: str) -> Display:
+def make_display(console: Console, label: str, total: int, done: int, kind: str) -> Display:
     """Return the display that suits the console.
 
     Args:
         console: Where to show the progress.
         label: Name of what is trained.
         total: Timesteps at the end of the training.
+        done: Timesteps at its beginning.
         kind: "auto" (a bar on a terminal, lines elsewhere), "lines" or "none".
     """
     if kind == "none":
         return SilentDisplay()
     if kind == "auto" and console.is_terminal:
-        return BarDisplay(console, label, total)
-    return LineDisplay(console, total)
+        return BarDisplay(console, label, total, done)
+    return LineDisplay(console, total, done)
 
 
 class SilentDisplay:
@@ -68,13 +71,15 @@ class SilentDisplay:
 
 
 class LineDisplay:
-    """Prints a line now and then, for logs: twenty in a training, and one a minute."""
+    """Prints a line now and then, for logs: twenty in a training, and at least one a minute."""
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Console, total: int, done: int) -> None:
         self._console = console
         self._total = total
-        self._shown = 0
-        self._start = self._shown_at = time.monotonic()
+        self._shown = done
+        self._start = time.monotonic()
+        self._due_at = self._start + _LINE_EVERY_SECONDS[0]
+        self._recent = deque([(self._start, done)])
 
     def __enter__(self) -> Self:
         return self
@@ -85,20 +90,26 @@ class LineDisplay:
     def advance(self, timesteps: int, mean_return: float | None) -> None:
         """Print a line, unless the last one is not long ago."""
         now = time.monotonic()
-        is_due = (
-            timesteps - self._shown >= _LINE_EVERY_FRACTION * self._total
-            or now - self._shown_at >= _LINE_EVERY_SECONDS
-        )
-        if not is_due:
+        speed = self._speed(now, timesteps)
+        if timesteps - self._shown < _LINE_EVERY_FRACTION * self._total and now < self._due_at:
             return
-        self._shown, self._shown_at = timesteps, now
-        speed = timesteps / max(now - self._start, 1e-9)
-        left = duration(max(self._total - timesteps, 0) / speed) if speed else "?"
+        self._shown = timesteps
+        least, most = _LINE_EVERY_SECONDS
+        self._due_at = now + min(max(now - self._start, least), most)
+        left = duration(max(self._total - timesteps, 0) / speed)
         shown = "-" if mean_return is None else significant(mean_return)
         self._print(
             f"{_steps_of(timesteps, self._total)}  {speed:,.0f} steps/s  "
             f"mean return {shown}  {left} left"
         )
+
+    def _speed(self, now: float, timesteps: int) -> float:
+        """Return the steps per second of the last while."""
+        self._recent.append((now, timesteps))
+        while len(self._recent) > 2 and now - self._recent[0][0] > _SPEED_OVER_SECONDS:
+            self._recent.popleft()
+        then, steps = self._recent[0]
+        return max(timesteps - steps, 1) / max(now - then, 1e-9)
 
     def evaluated(self, evaluation: Evaluation, is_best: bool) -> None:
         """Print the result of an evaluation."""
@@ -112,12 +123,12 @@ class LineDisplay:
 class BarDisplay:
     """A bar that is drawn anew several times a second; evaluations scroll by above it."""
 
-    def __init__(self, console: Console, label: str, total: int) -> None:
+    def __init__(self, console: Console, label: str, total: int, done: int) -> None:
         self._console = console
         self._progress = Progress(
             *_columns(console.width), console=console, refresh_per_second=5, expand=False
         )
-        self._task = self._progress.add_task(label, total=total, mean_return="-")
+        self._task = self._progress.add_task(label, total=total, completed=done, mean_return="-")
         self._total = total
 
     def __enter__(self) -> Self:
@@ -136,7 +147,10 @@ class BarDisplay:
         """Print the result of an evaluation above the bar."""
         width = len(f"{self._total:,}")
         self._console.print(
-            f"[dim]{evaluation.timesteps:>{width},} steps[/dim]  {_describe(evaluation, is_best)}"
+            Text.assemble(
+                (f"{evaluation.timesteps:>{width},} steps", "dim"),
+                f"  {_describe(evaluation, is_best)}",
+            )
         )
 
 

@@ -14,6 +14,7 @@ from .build import make_rendering_env, recall
 from .console import messages, results
 from .extras import require_extra
 from .formatting import duration, significant
+from .run_folder import Choice
 from .video import VideoWriter, check_output, open_video
 
 _DEFAULT_FPS = 30
@@ -27,20 +28,12 @@ class Episode:
     length: int
 
 
-def record(
-    run: str,
-    logdir: Path,
-    env_id: str | None,
-    output: Path | None,
-    episodes: int,
-    fps: int | None,
-    seed: int,
-) -> None:
-    """Play episodes with the agent that `run` means, and write them into a video."""
+def record(choice: Choice, output: Path | None, episodes: int, fps: int | None, seed: int) -> None:
+    """Play episodes with an agent, and write them into a video."""
     if output is not None:
         check_output(output)
     require_extra("render", "recording a video")
-    model, environment = recall(run, logdir, env_id)
+    model, environment = recall(choice)
     policy = batchppo.load_policy(model)
     path = output or _free_name(model.parent)
     with make_rendering_env(environment) as env:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from .group import new_command
-from .options import COUNT, SEED, env_option, logdir_option
+from .options import COUNT, SEED, checkpoint_option, env_option, logdir_option
 
 
 @new_command(name="render")
@@ -19,6 +19,7 @@ from .options import COUNT, SEED, env_option, logdir_option
 @click.option("--episodes", type=COUNT, default=1, show_default=True, help="Episodes to record.")
 @click.option("--fps", type=COUNT, help="Frames a second.  [default: the environment's own]")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the environment.")
+@checkpoint_option()
 @env_option()
 @logdir_option()
 def command(
@@ -27,13 +28,13 @@ def command(
     episodes: int,
     fps: int | None,
     seed: int,
+    checkpoint: str,
     env_id: str | None,
     logdir: Path,
 ) -> None:
     """Record a video of a trained agent; no display needed.
 
-    RUN is a run folder, a model file, or a task (its newest run). Of a run, the model that did
-    best during training is taken; name its model.zip for the last one.
+    RUN is a run folder, a model file, or a task (its newest run).
 
     \b
     Examples:
@@ -42,5 +43,6 @@ def command(
       batchppo render runs/pendulum/2026-01-31_12-00-00/model.zip --output last.mp4
     """
     from .recording import record
+    from .run_folder import Choice
 
-    record(run, logdir, env_id, output, episodes, fps, seed)
+    record(Choice(run, logdir, checkpoint, env_id), output, episodes, fps, seed)

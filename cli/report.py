@@ -1,8 +1,9 @@
 """What a training says when it is over."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,31 +13,27 @@ from .formatting import duration, significant
 from .outcome import Evaluation, Outcome
 
 
-def show_outcome(outcome: Outcome, as_json: bool, quiet: bool) -> None:
-    """Print what became of a training: a table for people, or JSON for programs."""
-    console = results()
-    if outcome.exit_code:
+def show_outcomes(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
+    """Print what became of one training or several: a table for people, JSON for programs."""
+    last = outcomes[-1]
+    if last.exit_code:
         messages().print(
-            f"Interrupted after {outcome.timesteps:,} steps; the agent so far is saved in "
-            f"{outcome.folder}/model.zip",
+            f"Interrupted after {last.timesteps:,} steps; the agent so far is saved in "
+            f"{last.folder}/model.zip",
             soft_wrap=True,
         )
-        return
-    if quiet and not as_json:
-        return
-    if as_json:
-        document = {
-            **asdict(outcome),
-            "folder": str(outcome.folder),
-            "best": asdict(outcome.best) if outcome.best else None,
-        }
-        console.out(json.dumps(document, indent=2), highlight=False)
-        return
-    _show_table(console, outcome)
-    _show_next_steps(console, outcome)
+    elif as_json:
+        documents = [outcome.to_json() for outcome in outcomes]
+        document = documents[0] if len(documents) == 1 else documents
+        results().out(json.dumps(document, indent=2), highlight=False)
+    elif not quiet:
+        console = results()
+        console.print()
+        console.print(_table_of_one(last) if len(outcomes) == 1 else _table_of_seeds(outcomes))
+        _show_next_steps(console, outcomes)
 
 
-def _show_table(console: Console, outcome: Outcome) -> None:
+def _table_of_one(outcome: Outcome) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -47,28 +44,50 @@ def _show_table(console: Console, outcome: Outcome) -> None:
     )
     for label, evaluation in (("best evaluation", outcome.best), ("last evaluation", outcome.last)):
         if evaluation is not None:
-            table.add_row(label, _evaluation(evaluation))
+            table.add_row(label, _describe(evaluation))
     table.add_row("seed", str(outcome.seed))
     table.add_row("run folder", str(outcome.folder))
-    console.print()
-    console.print(table)
+    return table
 
 
-def _evaluation(evaluation: Evaluation) -> Text:
+def _describe(evaluation: Evaluation) -> Text:
     return Text.assemble(
         (significant(evaluation.mean), "bold"),
         f" ± {significant(evaluation.std)} after {evaluation.timesteps:,} steps",
     )
 
 
-def _show_next_steps(console: Console, outcome: Outcome) -> None:
-    logdir = outcome.folder.parent.parent
-    run = str(outcome.folder)
+def _table_of_seeds(outcomes: Sequence[Outcome]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", show_footer=True)
+    best = [outcome.best.mean for outcome in outcomes if outcome.best]
+    last = [outcome.last.mean for outcome in outcomes if outcome.last]
+    table.add_column("seed", "mean", justify="right")
+    table.add_column("best return", _mean_and_std(best), justify="right")
+    table.add_column("last return", _mean_and_std(last), justify="right")
+    table.add_column("steps/s", justify="right")
+    table.add_column("run folder", overflow="fold")
+    for outcome in outcomes:
+        table.add_row(
+            str(outcome.seed),
+            significant(outcome.best.mean) if outcome.best else "-",
+            significant(outcome.last.mean) if outcome.last else "-",
+            f"{outcome.steps_per_second:,.0f}",
+            str(outcome.folder),
+        )
+    return table
+
+
+def _mean_and_std(values: Sequence[float]) -> str:
+    return f"{significant(float(np.mean(values)))} ± {significant(float(np.std(values)))}"
+
+
+def _show_next_steps(console: Console, outcomes: Sequence[Outcome]) -> None:
+    runs = " ".join(str(outcome.folder) for outcome in outcomes)
     lines = (
-        f"batchppo eval {run}",
-        f"batchppo render {run}",
-        f"tensorboard --logdir {logdir}",
+        f"batchppo eval {runs}",
+        f"batchppo render {outcomes[-1].folder}",
+        f"tensorboard --logdir {outcomes[-1].folder.parent.parent}",
     )
-    console.print("\n[dim]next[/dim]")
+    console.print("\nnext", style="dim")
     for line in lines:
         console.print(f"  {line}", soft_wrap=True)

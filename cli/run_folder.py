@@ -44,6 +44,42 @@ class RunFolder:
         """What was logged, one row for each iteration."""
         return self.path / "progress.csv"
 
+    @property
+    def evaluations(self) -> Path:
+        """Results of all evaluations."""
+        return self.path / "evaluations.json"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the checkpoints, which are called model_STEPS_steps.zip."""
+        return self.path / "checkpoints"
+
+    def model_at(self, which: str) -> Path:
+        """Return a model file of the run.
+
+        Args:
+            which: "best" (the last one, if no evaluation was made), "last", or the environment
+                steps of a checkpoint.
+
+        Raises:
+            BadInput: There is no such file; the message says which ones there are.
+        """
+        candidates = {
+            "best": (self.best_model, self.model),
+            "last": (self.model,),
+        }.get(which, (self.checkpoints / f"model_{which}_steps.zip",))
+        for path in candidates:
+            if path.is_file():
+                return path
+        if which in ("best", "last"):
+            names = " nor ".join(path.name for path in candidates)
+            raise BadInput(f"{self.path} has no model yet: no {names}.")
+        steps = sorted(
+            int(path.name.split("_")[1]) for path in self.checkpoints.glob("model_*.zip")
+        )
+        there = f"There are: {', '.join(map(str, steps))}." if steps else "It has no checkpoints."
+        raise BadInput(f"{self.path} has no checkpoint at {which} steps. {there}")
+
     @classmethod
     def create(cls, logdir: Path, task: str) -> "RunFolder":
         """Make a new, empty folder for a run of `task`; never one that is there already."""
@@ -61,6 +97,23 @@ class RunFolder:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What the command line says about which model to use.
+
+    Attributes:
+        run: Run folder, model file or task.
+        logdir: Where run folders are.
+        checkpoint: Which model of a run; see `RunFolder.model_at`.
+        env_id: Environment to use instead of the run's own.
+    """
+
+    run: str
+    logdir: Path
+    checkpoint: str = "best"
+    env_id: str | None = None
+
+
+@dataclass(frozen=True)
 class TrainedModel:
     """A model file and the run that it belongs to.
 
@@ -73,21 +126,32 @@ class TrainedModel:
     run: RunFolder | None
 
 
-def find_model(name: str, logdir: Path) -> TrainedModel:
-    """Return the model that RUN on the command line means.
-
-    Args:
-        name: A model file; a run folder (its best model, or else its last one); or a task, which
-            means its newest run that has a model.
-        logdir: Where run folders are.
+def find_model(choice: Choice) -> TrainedModel:
+    """Return the model that is meant: a file, or one of a run's models.
 
     Raises:
         BadInput: There is none; the message says what was looked for.
     """
-    path = Path(name)
+    path = Path(choice.run)
     if path.is_file():
         return TrainedModel(path, _run_of(path))
-    return _model_of(find_run(name, logdir))
+    run = find_run(choice.run, choice.logdir)
+    return TrainedModel(run.model_at(choice.checkpoint), run)
+
+
+def find_runs(name: str, logdir: Path) -> list[RunFolder]:
+    """Return the runs that RUN means where several are welcome: one folder, or all of a task.
+
+    Raises:
+        BadInput: There are none.
+    """
+    for folder in (Path(name), logdir / name):
+        if (folder / "config.json").is_file():
+            return [RunFolder(folder)]
+        runs = list(_runs_in(folder))
+        if runs:
+            return runs
+    raise _not_found(name, logdir)
 
 
 def find_run(name: str, logdir: Path) -> RunFolder:
@@ -104,24 +168,22 @@ def find_run(name: str, logdir: Path) -> RunFolder:
             return runs[-1]
         if list(_runs_in(folder)):
             raise BadInput(f"no run in {folder} has a model yet.")
+    raise _not_found(name, logdir)
+
+
+def _not_found(name: str, logdir: Path) -> BadInput:
+    """Return the error that says what was looked for."""
     if Path(name).exists():
-        raise BadInput(f"{name} is no run folder: it has no config.json.")
+        return BadInput(f"{name} is no run folder: it has no config.json.")
     tasks = (
         [path.name for path in logdir.iterdir() if list(_runs_in(path))] if logdir.is_dir() else []
     )
     hint = did_you_mean(name, tasks) or (
         f" There are: {', '.join(sorted(tasks))}." if tasks else ""
     )
-    raise BadInput(
+    return BadInput(
         f"{name!r} is no model file, no run folder, and no task with a run in {logdir}/.{hint}"
     )
-
-
-def _model_of(run: RunFolder) -> TrainedModel:
-    for path in (run.best_model, run.model):
-        if path.is_file():
-            return TrainedModel(path, run)
-    raise BadInput(f"{run.path} has no model yet: neither best_model.zip nor model.zip.")
 
 
 def _run_of(model: Path) -> RunFolder | None:

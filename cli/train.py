@@ -1,15 +1,27 @@
 """`batchppo train`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .group import new_command
+from .errors import BadInput
+from .group import is_debugging, new_command
 from .options import COUNT, SEED, json_option, logdir_option
+
+# What may differ when a run is resumed; the rest stays as it was.
+_RESUMABLE = (
+    "timesteps",
+    "num_workers",
+    "eval_every",
+    "eval_episodes",
+    "checkpoint_every",
+    "stop_at",
+)
 
 
 @new_command(name="train")
-@click.argument("task", metavar="TASK")
+@click.argument("task", metavar="[TASK]", required=False)
 @click.option(
     "--timesteps",
     type=COUNT,
@@ -32,6 +44,41 @@ from .options import COUNT, SEED, json_option, logdir_option
     help="Seed of environments, network and actions.  [default: drawn, and kept in config.json]",
 )
 @click.option(
+    "--seeds",
+    metavar="LIST",
+    help="Train once with each of these seeds, one after the other: 0-4, or 1,3,5.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a hyperparameter: gamma=0.98, learning_rate=linear:3e-4, target_kl=none, "
+    "policy_kwargs.net_arch=[64,64]. May be repeated.",
+)
+@click.option(
+    "--env-kwarg",
+    "env_kwargs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Argument of the environment. May be repeated.",
+)
+@click.option(
+    "--wrapper",
+    "wrappers",
+    multiple=True,
+    metavar="WRAPPER",
+    help="Wrap each environment: NAME of gymnasium.wrappers or MODULE:NAME, with arguments as in "
+    "'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the innermost.",
+)
+@click.option(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="MODULE",
+    help="Import a module that registers environments. May be repeated.",
+)
+@click.option(
     "--eval-every",
     type=COUNT,
     help="Environment steps between evaluations.  [default: a tenth of --timesteps]",
@@ -39,9 +86,33 @@ from .options import COUNT, SEED, json_option, logdir_option
 @click.option(
     "--eval-episodes",
     type=COUNT,
-    default=10,
-    show_default=True,
-    help="Episodes of an evaluation, with the most likely actions.",
+    help="Episodes of an evaluation, with the most likely actions.  [default: 10]",
+)
+@click.option(
+    "--stop-at",
+    type=float,
+    metavar="RETURN",
+    help="End as soon as an evaluation has this mean return.",
+)
+@click.option(
+    "--checkpoint-every",
+    type=COUNT,
+    help="Keep the agent every N environment steps, in the folder checkpoints.",
+)
+@click.option(
+    "--resume",
+    metavar="RUN",
+    help="Go on with a run where its model.zip is, or with one of its checkpoints. --timesteps is "
+    "the new total. Schedules run over that total: with a greater one, a falling learning rate "
+    "jumps up again to where it is at that fraction of the new total.",
+)
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take the settings from a file: TOML, or the config.json of a run. Other options come "
+    "before what it says.",
 )
 @logdir_option()
 @click.option(
@@ -52,21 +123,19 @@ from .options import COUNT, SEED, json_option, logdir_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @json_option()
 def command(
-    task: str,
-    timesteps: int | None,
-    num_envs: int | None,
-    num_workers: int | None,
-    seed: int | None,
-    eval_every: int | None,
-    eval_episodes: int,
+    task: str | None,
+    seeds: str | None,
+    resume: str | None,
+    file: Path | None,
     logdir: Path,
     progress: bool,
     quiet: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Train an agent on TASK: a preset, or the id of any Gymnasium environment.
 
-    Presets are cartpole and pendulum: settings that are known to learn these tasks.
+    The presets cartpole and pendulum are settings that are known to learn these tasks.
 
     The run is kept in LOGDIR/TASK/TIME: the settings (config.json), the agent at the end
     (model.zip) and at its best evaluation (best_model.zip), progress.csv and TensorBoard logs.
@@ -75,27 +144,66 @@ def command(
     \b
     Examples:
       batchppo train cartpole
-      batchppo train HalfCheetah-v5 --timesteps 2000000 --num-envs 32 --seed 1
-      batchppo train my_package:MyTask-v0 --logdir experiments
+      batchppo train HalfCheetah-v5 --timesteps 2e6 --num-envs 32 --seeds 0-2
+      batchppo train pendulum --set gamma=0.95 --set learning_rate=linear:1e-3
+      batchppo train my_package:MyTask-v0 --env-kwarg size=5
+      batchppo train --resume pendulum --timesteps 400000
     """
-    from .process import silence_tensorflow
+    _check(task, seeds, resume, file, options)
 
-    silence_tensorflow()
-
-    from .plan import plan_run
-    from .report import show_outcome
+    from .console import messages
+    from .plan import TrainOptions, plan_runs, resumable_changes
+    from .process import silent_workers
+    from .report import show_outcomes
+    from .run import new_run, resumed_run
     from .training import run_training
 
-    config = plan_run(
-        task,
-        timesteps=timesteps,
-        num_envs=num_envs,
-        num_workers=num_workers,
-        seed=seed,
-        eval_every=eval_every,
-        eval_episodes=eval_episodes,
-    )
-    outcome = run_training(config, logdir, "auto" if progress and not quiet else "none")
-    show_outcome(outcome, as_json, quiet)
-    if outcome.exit_code:
-        raise click.exceptions.Exit(outcome.exit_code)
+    chosen = TrainOptions(**options)
+    kind = "auto" if progress and not quiet else "none"
+    outcomes = []
+    with silent_workers(is_debugging()):
+        if resume is not None:
+            run = resumed_run(resume, logdir, resumable_changes(chosen))
+            outcomes.append(run_training(run, kind))
+        for config in plan_runs(task, file, seeds, chosen) if resume is None else ():
+            if seeds is not None and not quiet:
+                messages().print(f"{config.task}, seed {config.seed}")
+            outcomes.append(run_training(new_run(config, logdir), kind))
+            if outcomes[-1].exit_code:
+                break
+    show_outcomes(outcomes, as_json, quiet)
+    if outcomes[-1].exit_code:
+        raise click.exceptions.Exit(outcomes[-1].exit_code)
+
+
+def _check(
+    task: str | None,
+    seeds: str | None,
+    resume: str | None,
+    file: Path | None,
+    options: dict[str, Any],
+) -> None:
+    """Refuse options that contradict each other."""
+    if task is None and resume is None and file is None:
+        raise click.UsageError("Missing argument 'TASK' (or --config FILE, or --resume RUN).")
+    if seeds is not None and options["seed"] is not None:
+        raise BadInput("--seed and --seeds exclude each other")
+    if resume is None:
+        return
+    given = [name for name, value in options.items() if value and name not in _RESUMABLE]
+    others = {"TASK": task, "--seeds": seeds, "--config": file}
+    given_others = [name for name, value in others.items() if value is not None]
+    if given or given_others:
+        names = [_OPTION_NAMES.get(name, f"--{name.replace('_', '-')}") for name in given]
+        raise BadInput(
+            f"{', '.join([*given_others, *names])} cannot be given with --resume: a run goes on "
+            "with the settings that it began with"
+        )
+
+
+_OPTION_NAMES = {
+    "settings": "--set",
+    "env_kwargs": "--env-kwarg",
+    "wrappers": "--wrapper",
+    "imports": "--import",
+}

@@ -1,111 +1,118 @@
 """One training from beginning to end, and what is left of it however it ends."""
 
 import contextlib
-import shutil
 import time
+import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
 
 import batchppo
+from batchppo.callbacks import BaseCallback, CheckpointCallback
 
-from .about import about_this_run
 from .build import make_agent, make_evaluation_env, make_training_env
 from .callbacks import Evaluate, ShowProgress
 from .console import messages
 from .outcome import Outcome
 from .process import exit_code, terminate_like_interrupt, uninterrupted
 from .progress import Display, make_display
-from .run_config import RunConfig
-from .run_folder import RunFolder
+from .run import Run
 
 
-def run_training(config: RunConfig, logdir: Path, progress: str) -> Outcome:
-    """Train an agent and keep everything in a new run folder.
+def run_training(run: Run, progress: str) -> Outcome:
+    """Train an agent and keep everything in the run folder.
 
     Args:
-        config: What to train, and how.
-        logdir: Where run folders are.
+        run: What to train, and where.
         progress: How to show it: see `progress.make_display`.
 
     Returns:
         What became of it, also when Ctrl-C or SIGTERM ended it.
     """
-    folder = RunFolder.create(logdir, config.task)
-    with terminate_like_interrupt(), contextlib.ExitStack() as stack:
-        with _removed_on_error(folder), _waiting("Starting TensorFlow ...", progress):
-            config.save(folder.config, about_this_run())
+    config, folder = run.config, run.folder
+    with terminate_like_interrupt(), run.locked(), contextlib.ExitStack() as stack:
+        with run.forgotten_on_error(), _waiting("Starting TensorFlow ...", progress):
             env = stack.enter_context(contextlib.closing(make_training_env(config)))
-            agent = make_agent(config, env)
-            logger = batchppo.configure_logger(folder.path, ("csv", "tensorboard"))
-            agent.set_logger(stack.enter_context(contextlib.closing(logger)))
+            agent = make_agent(config, env, run.model)
             eval_env = make_evaluation_env(config.environment, config.eval_episodes)
             stack.enter_context(contextlib.closing(eval_env))
-        display = make_display(messages(), config.task, config.total_timesteps, progress)
-        evaluate = Evaluate(
-            eval_env,
-            config.eval_every,
-            config.eval_episodes,
-            config.total_timesteps,
-            folder,
-            display,
+            eval_env.reset(seed=_evaluation_seed(config.seed, run.timesteps))
+            run.begin()
+            logger = batchppo.configure_logger(folder.path, ("csv", "tensorboard"))
+            agent.set_logger(stack.enter_context(contextlib.closing(logger)))
+        display = make_display(
+            messages(), config.task, config.total_timesteps, run.timesteps, progress
         )
-        return _learn(config, folder, agent, evaluate, display)
+        evaluate = Evaluate(eval_env, config, folder, display, run.evaluations)
+        outcome = _learn(run, agent, evaluate, display)
+        if outcome.exit_code:
+            _kill(env, eval_env)
+    return outcome
 
 
-def _learn(
-    config: RunConfig,
-    folder: RunFolder,
-    agent: batchppo.BatchPPO,
-    evaluate: Evaluate,
-    display: Display,
-) -> Outcome:
+def _learn(run: Run, agent: "batchppo.BatchPPO", evaluate: Evaluate, display: Display) -> Outcome:
     start = time.monotonic()
     interrupt = None
     try:
-        with display, _saved(agent, folder):
-            agent.learn(config.total_timesteps, callback=[evaluate, ShowProgress(display)])
+        with display, _saved(agent, run):
+            agent.learn(
+                run.config.total_timesteps - run.timesteps,
+                callback=[evaluate, ShowProgress(display), *_checkpoints(run)],
+                reset_num_timesteps=run.model is None,
+            )
             evaluate.finish()
     except KeyboardInterrupt as error:
         interrupt = error
     seconds = time.monotonic() - start
     return Outcome(
-        task=config.task,
-        folder=folder.path,
-        seed=config.seed,
+        task=run.config.task,
+        folder=run.folder.path,
+        seed=run.config.seed,
         timesteps=agent.num_timesteps,
         seconds=seconds,
-        steps_per_second=agent.num_timesteps / seconds,
+        steps_per_second=(agent.num_timesteps - run.timesteps) / seconds,
         evaluations=tuple(evaluate.results),
         exit_code=exit_code(interrupt) if interrupt else 0,
     )
 
 
+def _checkpoints(run: Run) -> list[BaseCallback]:
+    every = run.config.checkpoint_every
+    return [CheckpointCallback(every, run.folder.checkpoints, "model")] if every else []
+
+
+def _evaluation_seed(seed: int, timesteps: int) -> int:
+    """Return a seed for the evaluations, other than those of the environments of the training."""
+    return int(np.random.SeedSequence([seed, timesteps, 1]).generate_state(1)[0])
+
+
+def _kill(*envs: VectorEnv[Any, Any, Any]) -> None:
+    """Close environments without waiting for the step that they are in."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for env in envs:
+            env.close(terminate=True)
+
+
 @contextlib.contextmanager
-def _saved(agent: batchppo.BatchPPO, folder: RunFolder) -> Iterator[None]:
+def _saved(agent: "batchppo.BatchPPO", run: Run) -> Iterator[None]:
     """Save the agent at the end of this context, also after an interrupt or an error."""
+    path = run.folder.model
     try:
         yield
     except Exception:
         # After an error the agent may not be what it should be: an older file of it stays.
-        if not folder.model.exists():
-            agent.save(folder.model)
-        messages().print(f"The agent so far is kept in {folder.path}.", soft_wrap=True)
+        if not path.exists():
+            agent.save(path)
+        messages().print(f"The agent so far is kept in {run.folder.path}.", soft_wrap=True)
         raise
     except KeyboardInterrupt:
         with uninterrupted():
-            agent.save(folder.model)
+            agent.save(path)
         raise
-    agent.save(folder.model)
-
-
-@contextlib.contextmanager
-def _removed_on_error(folder: RunFolder) -> Iterator[None]:
-    """Remove the folder of a run that did not even begin."""
-    try:
-        yield
-    except BaseException:
-        shutil.rmtree(folder.path)
-        raise
+    agent.save(path)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from batchppo_cli.errors import BadInput
-from batchppo_cli.run_folder import RunFolder, find_model, find_run
+from batchppo_cli.run_folder import Choice, RunFolder, find_model, find_run
 
 OLD, NEW, NEWER = "2026-01-02_03-04-05", "2026-01-02_03-04-06", "2026-01-02_03-04-06_2"
 NEWEST = "2026-01-02_03-04-06_10"
@@ -38,9 +38,9 @@ def test_a_task_means_its_newest_run_with_a_model(tmp_path: Path) -> None:
 
 def test_the_best_model_comes_before_the_last_one(tmp_path: Path) -> None:
     run = make_run(tmp_path, "cartpole", OLD, "model.zip")
-    assert find_model("cartpole", tmp_path).path == run / "model.zip"
+    assert find_model(Choice("cartpole", tmp_path)).path == run / "model.zip"
     (run / "best_model.zip").touch()
-    assert find_model("cartpole", tmp_path).path == run / "best_model.zip"
+    assert find_model(Choice("cartpole", tmp_path)).path == run / "best_model.zip"
 
 
 @pytest.mark.parametrize("file", ["model.zip", "checkpoints/model_1000_steps.zip"])
@@ -48,13 +48,13 @@ def test_a_model_file_knows_its_run(tmp_path: Path, file: str) -> None:
     run = make_run(tmp_path, "cartpole", OLD)
     (run / file).parent.mkdir(exist_ok=True)
     (run / file).touch()
-    found = find_model(str(run / file), tmp_path / "elsewhere")
+    found = find_model(Choice(str(run / file), tmp_path / "elsewhere"))
     assert (found.path, found.run) == (run / file, RunFolder(run))
 
 
 def test_a_model_file_may_stand_alone(tmp_path: Path) -> None:
     (tmp_path / "agent.zip").touch()
-    assert find_model(str(tmp_path / "agent.zip"), tmp_path).run is None
+    assert find_model(Choice(str(tmp_path / "agent.zip"), tmp_path)).run is None
 
 
 def test_folders_are_runs_or_tasks(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_folders_are_runs_or_tasks(tmp_path: Path) -> None:
         ("cartpol", "no task with a run in {0}/. Did you mean cartpole?"),
         ("xyz", "There are: cartpole, unfinished."),
         ("unfinished", "has a model yet"),
-        ("{0}/cartpole/" + NEW, "has no model yet: neither best_model.zip nor model.zip"),
+        ("{0}/cartpole/" + NEW, "has no model yet: no best_model.zip nor model.zip"),
         ("{0}/empty", "is no run folder: it has no config.json"),
     ],
 )
@@ -80,7 +80,7 @@ def test_what_is_not_there_is_said(tmp_path: Path, name: str, message: str) -> N
     make_run(tmp_path, "unfinished", OLD)
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput) as caught:
-        find_model(name.format(tmp_path), tmp_path)
+        find_model(Choice(name.format(tmp_path), tmp_path))
     assert message.format(tmp_path) in caught.value.format_message()
 
 

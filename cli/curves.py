@@ -1,0 +1,121 @@
+"""Learning curves of runs, put together over seeds."""
+
+import csv
+import dataclasses
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .confidence import bootstrap_interval
+from .errors import BadInput
+from .run_config import RunConfig
+from .run_folder import RunFolder, find_runs
+from .suggestions import did_you_mean
+
+_STEPS = "time/total_timesteps"
+_POINTS = 200
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric over the steps of training, of one run or of several that differ in their seed.
+
+    Attributes:
+        task: What was trained on.
+        label: How many runs there are, and what sets them apart from the others of the task.
+        steps: Environment steps, shape [points].
+        mean: Mean of the metric, shape [points].
+        interval: Bounds of the mean, shape [2, points]; None for one run.
+    """
+
+    task: str
+    label: str
+    steps: Array
+    mean: Array
+    interval: Array | None
+
+
+def load_curves(names: Iterable[str], logdir: Path, metric: str) -> list[Curve]:
+    """Return the curves of all runs that the names mean.
+
+    Args:
+        names: Run folders and tasks.
+        logdir: Where run folders are.
+        metric: Column of `progress.csv`.
+
+    Raises:
+        BadInput: There is no such run, or it did not log the metric.
+    """
+    runs = {run.path.resolve(): run for name in names for run in find_runs(name, logdir)}
+    groups: dict[str, list[tuple[RunConfig, RunFolder]]] = {}
+    for run in runs.values():
+        config = RunConfig.load(run.config)
+        key = dataclasses.asdict(dataclasses.replace(config, seed=0))
+        groups.setdefault(json.dumps(key, sort_keys=True), []).append((config, run))
+    firsts = [group[0][0] for group in groups.values()]
+    return [_curve(group, firsts, metric) for group in groups.values()]
+
+
+def _curve(group: list[tuple[RunConfig, RunFolder]], firsts: list[RunConfig], metric: str) -> Curve:
+    config = group[0][0]
+    series = [_read(run.progress, metric) for _, run in group]
+    # Only steps that all runs have reached: a mean over fewer and fewer runs would mislead.
+    begin, end = max(steps[0] for steps, _ in series), min(steps[-1] for steps, _ in series)
+    steps = np.linspace(begin, end, _POINTS)
+    values = np.stack([np.interp(steps, *points) for points in series])
+    rivals = [other for other in firsts if other.task == config.task and other is not config]
+    count = f"{len(group)} seeds" if len(group) > 1 else f"seed {config.seed}"
+    return Curve(
+        task=config.task,
+        label=", ".join([*_differences(config, rivals), count]),
+        steps=steps,
+        mean=values.mean(axis=0),
+        interval=bootstrap_interval(values) if len(group) > 1 else None,
+    )
+
+
+def _read(path: Path, metric: str) -> tuple[Array, Array]:
+    """Return steps and values of a column of `progress.csv`."""
+    if not path.is_file():
+        raise BadInput(f"{path} does not exist: this run has logged nothing yet")
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    columns = reader.fieldnames or []
+    if metric not in columns:
+        raise BadInput(f"{path} has no column {metric!r}.{did_you_mean(metric, columns)}")
+    points = [
+        (float(row[_STEPS]), float(row[metric])) for row in rows if row[_STEPS] and row[metric]
+    ]
+    if not points:
+        raise BadInput(f"{path} has no value of {metric!r} yet")
+    steps, values = np.array(points).T
+    return steps, values
+
+
+def _differences(config: RunConfig, rivals: list[RunConfig]) -> list[str]:
+    """Return the settings in which a run differs from others of the same task."""
+    own = _flat(config)
+    others = [_flat(rival) for rival in rivals]
+    return [
+        f"{key.removeprefix('agent.')} {value}"
+        for key, value in own.items()
+        if any(other.get(key) != value for other in others)
+    ]
+
+
+def _flat(config: RunConfig) -> dict[str, object]:
+    settings = dataclasses.asdict(config)
+    agent, environment = settings.pop("agent"), settings.pop("environment")
+    settings.pop("seed")
+    return {
+        **{f"agent.{key}": value for key, value in agent.items()},
+        **environment["kwargs"],
+        **settings,
+    }

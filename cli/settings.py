@@ -1,0 +1,116 @@
+"""`--set KEY=VALUE`: hyperparameters of the agent, typed and checked before anything starts."""
+
+import ast
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import batchppo
+
+from .errors import BadInput
+from .suggestions import did_you_mean
+
+# Arguments of the agent that are no hyperparameters, and the types of their values.
+_OTHERS: Mapping[str, tuple[type, ...]] = {
+    "policy": (str,),
+    "device": (str,),
+    "policy_kwargs": (dict,),
+}
+# What the annotations of `batchppo.PPOConfig` are made of.
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "ScheduleLike": (float, str),
+    "float": (float,),
+    "int": (int,),
+    "bool": (bool,),
+    "None": (type(None),),
+}
+_WORDS = {"true": True, "false": False, "none": None, "null": None}
+
+
+def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
+    """Return the arguments of `batchppo.BatchPPO` that `KEY=VALUE` texts stand for.
+
+    Args:
+        assignments: Texts such as `gamma=0.98`, `learning_rate=linear:3e-4`, `target_kl=none` or
+            `policy_kwargs.net_arch=[64,64]`.
+
+    Raises:
+        BadInput: An unknown key, or a value of the wrong type.
+    """
+    settings: dict[str, Any] = {}
+    for text in assignments:
+        path, value = split_assignment(text, "--set")
+        key, _, inner = path.partition(".")
+        if inner:
+            _expect(key == "policy_kwargs", f"--set {text}: only policy_kwargs has keys inside")
+            settings.setdefault(key, {})[inner] = parse_literal(value)
+        else:
+            settings[key] = _parse(key, value)
+    return settings
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise BadInput unless the agent takes these arguments with these values."""
+    known = _types()
+    for key in settings:
+        if key not in known:
+            raise BadInput(f"the agent has no setting {key!r}.{did_you_mean(key, known)}")
+    try:
+        batchppo.PPOConfig(**{key: settings[key] for key in settings if key not in _OTHERS})
+    except (ValueError, TypeError) as error:
+        raise BadInput(str(error)) from error
+
+
+def split_assignment(text: str, option: str) -> tuple[str, str]:
+    """Return key and value of `KEY=VALUE`."""
+    key, equals, value = text.partition("=")
+    _expect(bool(equals and key), f"{option} {text}: expected KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def parse_literal(text: str) -> Any:
+    """Return what a Python literal, or true, false or none, stands for; other text as it is."""
+    if text.casefold() in _WORDS:
+        return _WORDS[text.casefold()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _parse(key: str, text: str) -> Any:
+    """Return the value of `key` with the type that the agent wants."""
+    kinds = _types()
+    if key not in kinds:
+        raise BadInput(f"--set {key}={text}: unknown key {key!r}.{did_you_mean(key, kinds)}")
+    value = parse_literal(text)
+    allowed = kinds[key]
+    if float in allowed and type(value) is int:
+        return float(value)
+    if int in allowed and isinstance(value, float) and value.is_integer():
+        return int(value)
+    _expect(
+        type(value) in allowed,
+        f"--set {key}={text}: expected {' or '.join(map(_name, allowed))}, got {text!r}",
+    )
+    return value
+
+
+def _types() -> dict[str, tuple[type, ...]]:
+    """Return the types of values that each argument of the agent may have on a command line."""
+    hyperparameters = {
+        field.name: tuple(kind for name in str(field.type).split(" | ") for kind in _KINDS[name])
+        for field in dataclasses.fields(batchppo.PPOConfig)
+    }
+    return {**hyperparameters, **_OTHERS}
+
+
+def _name(kind: type) -> str:
+    return {"NoneType": "none", "int": "a whole number", "float": "a number", "str": "text"}.get(
+        kind.__name__, kind.__name__
+    )
+
+
+def _expect(condition: bool, message: str) -> None:
+    if not condition:
+        raise BadInput(message)
