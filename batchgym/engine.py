@@ -252,6 +252,9 @@ class Engine:
                     f"Environment {failure.env_index} raised in `{failure.doing}`:\n"
                     f"{failure.traceback}"
                 )
+        # The mapped memory, and a descriptor of it, live as long as an array of it does.
+        self.observations.detach()
+        del self._buffers, self._actions, self._infos, self.restarts
 
     def _step_messages(self, actions: Any) -> list[bytes]:
         """Returns each worker's frame for actions that are not of the current dtypes."""

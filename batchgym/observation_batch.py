@@ -32,6 +32,9 @@ class ObservationBatch(Protocol):
     def rows(self, env_ids: npt.NDArray[np.intp]) -> Any:
         """Returns a copy of some environments' observations, batched."""
 
+    def detach(self) -> None:
+        """Lets go of the shared memory and keeps a copy."""
+
 
 class SharedObservations:
     """Observations in shared memory; leaves that cannot be shared are tuples."""
@@ -68,6 +71,11 @@ class SharedObservations:
 
         return self._assemble(pick)
 
+    def detach(self) -> None:
+        """See ObservationBatch."""
+        self._leaves = [deepcopy(leaf) for leaf in self._leaves]
+        self.current = self._assemble(lambda leaf: leaf)
+
     def _assemble(self, transform: Any) -> Any:
         leaves = (transform(leaf) for leaf in self._leaves)
         return _build(self._space, leaves)
@@ -99,6 +107,9 @@ class MessageObservations:
         """See ObservationBatch."""
         out: Any = create_empty_array(self._space, len(env_ids), fn=np.zeros)
         return concatenate(self._space, [self._rows[i] for i in env_ids], out)
+
+    def detach(self) -> None:
+        """See ObservationBatch."""
 
 
 def _build(space: gym.Space[Any], leaves: Iterator[Any]) -> Any:

@@ -6,6 +6,7 @@ They live in a module of their own because workers have to be able to import the
 import copy
 import ctypes
 import os
+import resource
 import signal
 import sys
 import threading
@@ -271,6 +272,7 @@ def kill(env):
 
 
 def crash(env):
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Not os.kill: a real access to a wrong address.
     ctypes.string_at(0)
 
