@@ -14,7 +14,7 @@ import batchgym
 import batchppo
 
 from .errors import BadInput, CommandFailed
-from .process import prepare_headless_rendering, silent_tensorflow
+from .process import prepare_headless_rendering, require_display, silent_tensorflow
 from .run_config import EnvConfig, RunConfig
 from .run_folder import Choice, find_model
 from .task import find_spec, import_modules
@@ -34,19 +34,27 @@ def make_evaluation_env(environment: EnvConfig, episodes: int) -> VectorEnv[Any,
     return _make_vector_env(environment, math.ceil(episodes / rounds), None)
 
 
-def make_rendering_env(environment: EnvConfig) -> gymnasium.Env[Any, Any]:
-    """Return one environment that draws arrays, on machines without a display too."""
+def make_rendering_env(environment: EnvConfig, mode: str) -> gymnasium.Env[Any, Any]:
+    """Return one environment that is drawn.
+
+    Args:
+        environment: How to make it.
+        mode: "rgb_array", for arrays, on machines without a display too; or "human", for a window.
+
+    Raises:
+        CommandFailed: The environment cannot be drawn in this way.
+    """
     import_modules(environment.imports)
     spec = find_spec(environment.id)
-    prepare_headless_rendering(environment.id, spec.entry_point)
-    env: gymnasium.Env[Any, Any] = gymnasium.make(
-        spec, render_mode="rgb_array", **environment.kwargs
-    )
-    if env.render_mode != "rgb_array":
+    if mode == "human":
+        require_display()
+    else:
+        prepare_headless_rendering(environment.id, spec.entry_point)
+    env: gymnasium.Env[Any, Any] = gymnasium.make(spec, render_mode=mode, **environment.kwargs)
+    if env.render_mode != mode:
         env.close()
         raise CommandFailed(
-            f"{environment.id} cannot be drawn into arrays: its render modes are "
-            f"{env.metadata.get('render_modes')}, and rgb_array is not among them"
+            f"{environment.id} has no render mode {mode!r}, only {env.metadata.get('render_modes')}"
         )
     for wrapper in environment.wrappers:
         env = load_wrapper(wrapper)(env)

@@ -33,10 +33,15 @@ class BadInput(CommandFailed):
 
 
 def describe(error: Exception) -> str:
-    """Return one line that says what went wrong."""
+    """Return one line that says what went wrong.
+
+    Notes that were added to the error, such as the environment that raised it, are part of it.
+    """
     message = " ".join(str(error).split())
-    if isinstance(error, _EXPECTED) and message:
-        if isinstance(error, OSError) and error.strerror and error.filename:
-            return f"{error.filename}: {error.strerror}"
+    notes = " ".join(" ".join(note.split()) for note in getattr(error, "__notes__", ()))
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, _EXPECTED) and message and not notes:
         return message
-    return f"{type(error).__name__}: {message} (--debug shows where)"
+    hint = "--debug shows where"
+    return f"{type(error).__name__}: {message} ({f'{notes} {hint}' if notes else hint})"

@@ -5,11 +5,19 @@ from pathlib import Path
 import click
 
 from .group import new_command
-from .options import COUNT, SEED, checkpoint_option, env_option, json_option, logdir_option
+from .options import (
+    COUNT,
+    SEED,
+    checkpoint_option,
+    complete_runs,
+    env_option,
+    json_option,
+    logdir_option,
+)
 
 
 @new_command(name="eval")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_runs)
 @click.option("--episodes", type=COUNT, default=20, show_default=True, help="Episodes to play.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the environments.")
 @click.option(

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from .group import new_command
-from .options import checkpoint_option, json_option, logdir_option
+from .options import checkpoint_option, complete_runs, json_option, logdir_option
 
 
 @new_command(name="info")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=complete_runs)
 @checkpoint_option()
 @logdir_option()
 @json_option()

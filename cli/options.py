@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -46,6 +47,26 @@ def _read_whole(text: str) -> int:
 
 COUNT = WholeNumber(least=1)
 SEED = WholeNumber(least=0, most=LARGEST_SEED)
+
+
+def complete_tasks(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the presets and the ids that begin with what was typed, for the shell."""
+    import gymnasium
+
+    from .presets import PRESETS
+
+    return [name for name in [*PRESETS, *gymnasium.registry] if name.startswith(incomplete)]
+
+
+def complete_runs(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the tasks that have runs, or else files and folders, for the shell."""
+    logdir = Path(context.params.get("logdir") or "runs")
+    tasks = sorted(path.name for path in logdir.glob(f"{incomplete}*") if path.is_dir())
+    return [CompletionItem(task) for task in tasks] or [CompletionItem(incomplete, type="file")]
 
 
 def logdir_option() -> Decorator:

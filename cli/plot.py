@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from .group import new_command
-from .options import logdir_option
+from .options import complete_runs, logdir_option
 
 
 @new_command(name="plot")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_runs)
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -54,7 +54,7 @@ def silent_workers(debug: bool) -> Iterator[None]:
     """
     with warnings.catch_warnings():
         if not debug:
-            warnings.filterwarnings("ignore", r"(?s).*ERROR: .*Traceback")
+            warnings.filterwarnings("ignore", r".*ERROR: ")
         yield
 
 
@@ -90,6 +90,16 @@ def prepare_headless_rendering(env_id: str, entry_point: object) -> None:
         raise CommandFailed(
             f"{env_id} cannot be drawn without a display: MuJoCo needs the library EGL or OSMesa "
             "for that (Debian, Ubuntu: sudo apt install libegl1 libgl1-mesa-dri, or libosmesa6)"
+        )
+
+
+def require_display() -> None:
+    """Raise CommandFailed unless there is something to open a window on."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    places = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    if sys.platform != "darwin" and not any(os.environ.get(name) for name in places):
+        raise CommandFailed(
+            "there is no display to open a window on; without --live, a video is made"
         )
 
 

@@ -34,9 +34,9 @@ def record(choice: Choice, output: Path | None, episodes: int, fps: int | None, 
         check_output(output)
     require_extra("render", "recording a video")
     model, environment = recall(choice)
-    policy = batchppo.load_policy(model)
+    policy = batchppo.load_policy(model, seed=seed)
     path = output or _free_name(model.parent)
-    with make_rendering_env(environment) as env:
+    with make_rendering_env(environment, "rgb_array") as env:
         rate = fps or env.metadata.get("render_fps") or _DEFAULT_FPS
         with open_video(path, rate) as video:
             for number in range(episodes):
@@ -48,10 +48,26 @@ def record(choice: Choice, output: Path | None, episodes: int, fps: int | None, 
     results().print(str(path), soft_wrap=True)
 
 
-def _play(policy: Any, env: gymnasium.Env[Any, Any], video: VideoWriter, seed: int) -> Episode:
+def watch(choice: Choice, episodes: int, seed: int) -> None:
+    """Play episodes with an agent, in a window."""
+    model, environment = recall(choice)
+    policy = batchppo.load_policy(model, seed=seed)
+    with make_rendering_env(environment, "human") as env:
+        for number in range(episodes):
+            episode = _play(policy, env, None, seed + number)
+            messages().print(
+                f"episode {number + 1}: return {significant(episode.return_)}, "
+                f"{episode.length:,} steps"
+            )
+
+
+def _play(
+    policy: Any, env: gymnasium.Env[Any, Any], video: VideoWriter | None, seed: int
+) -> Episode:
     """Play one episode, with the most likely action in each step."""
     observation, _ = env.reset(seed=seed)
-    video.add(_frame(env))
+    if video is not None:
+        video.add(_frame(env))
     state = None
     total, length, done = 0.0, 0, False
     while not done:
@@ -59,7 +75,8 @@ def _play(policy: Any, env: gymnasium.Env[Any, Any], video: VideoWriter, seed: i
             observation, state=state, episode_start=np.array([length == 0]), deterministic=True
         )
         observation, reward, terminated, truncated, _ = env.step(action)
-        video.add(_frame(env))
+        if video is not None:
+            video.add(_frame(env))
         total += float(reward)
         length += 1
         done = terminated or truncated

@@ -7,7 +7,7 @@ import click
 
 from .errors import BadInput
 from .group import is_debugging, new_command
-from .options import COUNT, SEED, json_option, logdir_option
+from .options import COUNT, SEED, complete_tasks, json_option, logdir_option
 
 # What may differ when a run is resumed; the rest stays as it was.
 _RESUMABLE = (
@@ -21,7 +21,7 @@ _RESUMABLE = (
 
 
 @new_command(name="train")
-@click.argument("task", metavar="[TASK]", required=False)
+@click.argument("task", metavar="[TASK]", required=False, shell_complete=complete_tasks)
 @click.option(
     "--timesteps",
     type=COUNT,

@@ -8,6 +8,10 @@ from pathlib import Path
 COMMAND = str(Path(sys.executable).with_name("batchppo"))
 _TESTS = str(Path(__file__).parent)
 
+# A training of a few seconds.
+SMALL_STEPS = 2048
+SMALL = f"--timesteps {SMALL_STEPS} --num-envs 4 --num-workers 1 --seed 3".split()
+
 
 def environment(**variables: str) -> dict[str, str]:
     """Variables of a process without terminal, which finds the modules of the tests."""
@@ -52,3 +56,9 @@ def members_of_session(session: int) -> list[str]:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return members
+
+
+def the_run(folder: Path, task: str = "cartpole") -> Path:
+    """Returns the folder of the only run of a task."""
+    (found,) = (folder / "runs" / task).iterdir()
+    return found
