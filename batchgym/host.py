@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 
+CGROUP = Path("/sys/fs/cgroup")
+
+
 def require_posix() -> None:
     """Raises ImportError with a way out on systems without POSIX processes."""
     if sys.platform == "win32":
@@ -18,7 +21,7 @@ def require_posix() -> None:
 
 def cpu_quota() -> float | None:
     """Returns the cgroup's CPU quota in cores, None without a limit."""
-    v2, v1 = Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu")
+    v2, v1 = CGROUP / "cpu.max", CGROUP / "cpu"
     try:
         if v2.exists():
             quota, period = v2.read_text().split()

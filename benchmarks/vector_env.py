@@ -1,0 +1,334 @@
+"""Speed of ProcessVectorEnv against other vector environments.
+
+    python benchmarks/vector_env.py [--rounds 7] [--seconds 0.3] [--only CartPole-v1x64]
+
+Virtual machines change their speed for seconds at a time, by half and more. So the candidates take
+turns in short slices, ratios are taken within a round, and the median over the rounds is reported.
+`limit` is the bare loop of as many processes as there are workers, running at the same time: what
+the same cores can do without any vector environment. The calibration line shows how much the speed
+of the machine varied meanwhile. Results are written to results/vector_env.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import functools
+import importlib.util
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+import batchgym
+
+WORKERS = 2
+RESULTS = Path(__file__).parent / "results"
+
+
+class ImageEnv(gym.Env):
+    """A cheap environment with large observations."""
+
+    observation_space = Box(0, 255, (84, 84, 4), np.uint8)
+    action_space = Discrete(4)
+
+    def __init__(self, render_mode=None):
+        self.frames = np.random.default_rng(0).integers(0, 255, (8, 84, 84, 4), np.uint8)
+        self.steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.frames[0], {}
+
+    def step(self, action):
+        self.steps += 1
+        return self.frames[self.steps % 8], 1.0, False, self.steps == 500, {}
+
+
+gym.register("Image84-v0", entry_point=ImageEnv)
+
+CASES = {
+    "CartPole-v1 x64": ("CartPole-v1", 64),
+    "CartPole-v1 x8": ("CartPole-v1", 8),
+    "CartPole-v1 x1024": ("CartPole-v1", 1024),
+    "HalfCheetah-v5 x64": ("HalfCheetah-v5", 64),
+    "HalfCheetah-v5 x8": ("HalfCheetah-v5", 8),
+    "images 84x84x4 x16": ("Image84-v0", 16),
+}
+Slice = Callable[[float], float]
+
+
+def make_env(env_id: str) -> gym.Env:
+    return gym.make(env_id, disable_env_checker=True)
+
+
+@contextmanager
+def vector_slice(env: Any) -> Iterator[Slice]:
+    """Steps a Gymnasium vector environment with actions drawn beforehand."""
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(16)]
+    env.reset(seed=0)
+
+    def run(seconds: float) -> float:
+        steps, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < seconds:
+            env.step(actions[steps % 16])
+            steps += 1
+        return steps * env.num_envs / elapsed
+
+    run(0.05)
+    yield run
+    env.close()
+
+
+def bare_loop(env_id: str, num_envs: int, connection: Any) -> None:
+    """What a worker's share of the environments costs without a vector environment."""
+    envs = [make_env(env_id) for _ in range(num_envs)]
+    actions = []
+    for env in envs:
+        env.reset(seed=0)
+        actions.append(env.action_space.sample())
+    connection.send(None)
+    while (seconds := connection.recv()) is not None:
+        steps, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < seconds:
+            for env, action in zip(envs, actions, strict=True):
+                _, _, terminated, truncated, _ = env.step(action)
+                if terminated or truncated:
+                    env.reset()
+            steps += 1
+        connection.send(steps * num_envs / elapsed)
+
+
+@contextmanager
+def limit_slice(env_id: str, num_envs: int) -> Iterator[Slice]:
+    """Bare loops in `WORKERS` processes at the same time."""
+    context = multiprocessing.get_context("fork")
+    pipes = []
+    for _ in range(WORKERS):
+        ours, theirs = context.Pipe()
+        share = num_envs // WORKERS
+        context.Process(target=bare_loop, args=(env_id, share, theirs), daemon=True).start()
+        ours.recv()
+        pipes.append(ours)
+
+    def run(seconds: float) -> float:
+        for pipe in pipes:
+            pipe.send(seconds)
+        return sum(pipe.recv() for pipe in pipes)
+
+    yield run
+    for pipe in pipes:
+        pipe.send(None)
+
+
+@contextmanager
+def sb3_slice(env_id: str, num_envs: int) -> Iterator[Slice]:
+    """Stable-Baselines3's SubprocVecEnv: one process per environment."""
+    from stable_baselines3.common.vec_env import SubprocVecEnv
+
+    env = SubprocVecEnv([functools.partial(make_env, env_id)] * num_envs, start_method="fork")
+    actions = [np.array([env.action_space.sample() for _ in range(num_envs)]) for _ in range(16)]
+    env.reset()
+
+    def run(seconds: float) -> float:
+        steps, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < seconds:
+            env.step(actions[steps % 16])
+            steps += 1
+        return steps * num_envs / elapsed
+
+    yield run
+    env.close()
+
+
+@contextmanager
+def envpool_slice(env_id: str, num_envs: int) -> Iterator[Slice]:
+    """EnvPool: environments in C++, in threads."""
+    import envpool
+
+    env = envpool.make_gymnasium(env_id, num_envs=num_envs, num_threads=WORKERS)
+    actions = [np.array([env.action_space.sample() for _ in range(num_envs)]) for _ in range(16)]
+    env.reset()
+
+    def run(seconds: float) -> float:
+        steps, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < seconds:
+            env.step(actions[steps % 16])
+            steps += 1
+        return steps * num_envs / elapsed
+
+    yield run
+    env.close()
+
+
+def candidates(env_id: str, num_envs: int) -> dict[str, Any]:
+    """Returns what is compared: name to context manager."""
+    fns = [functools.partial(make_env, env_id)] * num_envs
+    found = {
+        "batchgym": lambda: vector_slice(batchgym.make_vec(env_id, num_envs, num_workers=WORKERS)),
+        "sync": lambda: vector_slice(gym.vector.SyncVectorEnv(fns)),
+        "limit": lambda: limit_slice(env_id, num_envs),
+    }
+    if num_envs <= 64:
+        found["async"] = lambda: vector_slice(gym.vector.AsyncVectorEnv(fns))
+    if env_id == "CartPole-v1":
+        found["native"] = lambda: vector_slice(
+            gym.make_vec(env_id, num_envs=num_envs, vectorization_mode="vector_entry_point")
+        )
+    if num_envs <= 64 and importlib.util.find_spec("stable_baselines3"):
+        found["sb3"] = lambda: sb3_slice(env_id, num_envs)
+    if env_id != "Image84-v0" and importlib.util.find_spec("envpool"):
+        found["envpool"] = lambda: envpool_slice(env_id, num_envs)
+    return found
+
+
+def calibrate() -> float:
+    """Milliseconds for a fixed amount of pure Python."""
+    start = time.perf_counter()
+    for _ in range(200_000):
+        pass
+    return (time.perf_counter() - start) * 1000
+
+
+def measure(case: str, rounds: int, seconds: float) -> list[dict[str, Any]]:
+    """Runs the candidates of a case in turns; returns one row each."""
+    from contextlib import ExitStack
+
+    env_id, num_envs = CASES[case]
+    calibration: list[float] = []
+    rates: dict[str, list[float]] = {}
+    with ExitStack() as stack:
+        runs = {
+            name: stack.enter_context(make()) for name, make in candidates(env_id, num_envs).items()
+        }
+        for _ in range(rounds):
+            calibration.append(calibrate())
+            for name, run in runs.items():
+                rates.setdefault(name, []).append(run(seconds))
+    print(
+        f"\n{case}: {rounds} rounds of {seconds} s each; calibration "
+        f"{min(calibration):.1f} to {max(calibration):.1f} ms"
+    )
+    rows = []
+    for name, values in rates.items():
+        ratios = [ours / other for ours, other in zip(rates["batchgym"], values, strict=True)]
+        rows.append(
+            {
+                "case": case,
+                "candidate": name,
+                "steps_per_second": round(statistics.median(values)),
+                "batchgym_ratio": round(statistics.median(ratios), 3),
+                "ratio_min": round(min(ratios), 3),
+                "ratio_max": round(max(ratios), 3),
+                "calibration_ms_min": round(min(calibration), 2),
+                "calibration_ms_max": round(max(calibration), 2),
+            }
+        )
+        print(
+            f"  {name:9} {rows[-1]['steps_per_second']:>9,} steps/s   batchgym is "
+            f"{rows[-1]['batchgym_ratio']:.2f} times as fast "
+            f"({rows[-1]['ratio_min']:.2f} to {rows[-1]['ratio_max']:.2f})"
+        )
+    return rows
+
+
+def pss_megabytes(pid: int) -> float:
+    """Memory of a process, shared pages divided among those who share them."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("the kernel does not report Pss")
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure_resources() -> list[dict[str, Any]]:
+    """Memory of a worker; processor time while nothing happens, and while one step takes long."""
+    rows = []
+    for name, loads in (("plain owner", False), ("owner with TensorFlow", True)):
+        if loads and importlib.util.find_spec("tensorflow") is None:
+            continue
+        if loads:
+            os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+            import tensorflow  # noqa: F401
+        env = batchgym.make_vec("CartPole-v1", 8, num_workers=WORKERS)
+        env.reset()
+        env.step(env.action_space.sample())
+        memory = max(pss_megabytes(process.pid) for process in env.processes)
+        rows.append({"case": f"memory per worker (Pss, MB), {name}", "value": round(memory, 1)})
+        env.close()
+    env = batchgym.ProcessVectorEnv([SlowEnv] * 2, num_workers=WORKERS)
+    pids = [process.pid for process in env.processes]
+    env.reset()
+    for case, wait in (("idle", time.sleep), ("waiting for a step", lambda s: env.step([0, 0]))):
+        workers, owner = cpu_seconds(pids), time.process_time()
+        wait(2.0)
+        rows += [
+            {
+                "case": f"CPU of the workers while {case} (% of a core)",
+                "value": round((cpu_seconds(pids) - workers) * 50, 2),
+            },
+            {
+                "case": f"CPU of the owner while {case} (% of a core)",
+                "value": round((time.process_time() - owner) * 50, 2),
+            },
+        ]
+    env.close()
+    for row in rows:
+        print(f"{row['case']:60} {row['value']}")
+    return rows
+
+
+class SlowEnv(ImageEnv):
+    """Two seconds a step, spent asleep."""
+
+    def step(self, action):
+        time.sleep(2.0)
+        return super().step(action)
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--only", help="part of a case's name; nothing is written then")
+    parser.add_argument("--case-to", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(f"{os.cpu_count()} cores, {WORKERS} workers, Python {sys.version.split()[0]}")
+    cases = [case for case in CASES if not arguments.only or arguments.only in case]
+    rows = [row for case in cases for row in measure(case, arguments.rounds, arguments.seconds)]
+    if not arguments.only:
+        print()
+        write(RESULTS / "vector_env.csv", rows)
+        write(RESULTS / "vector_env_resources.csv", measure_resources())
+
+
+if __name__ == "__main__":
+    main()
