@@ -56,18 +56,17 @@ def generalized_advantages(
     return advantages
 
 
-def explained_variance(values: FloatArray, returns: FloatArray, valid: BoolArray) -> float:
-    """Returns 1 - Var[returns - values] / Var[returns] over the valid rows.
+def explained_variance(values: FloatArray, returns: FloatArray) -> float:
+    """Returns 1 - Var[returns - values] / Var[returns].
 
     1 is a perfect prediction, 0 no better than the mean, below 0 worse than it; NaN where the
     returns do not vary.
 
     Args:
-        values: predicted returns, shape [T, N].
-        returns: observed returns, shape [T, N].
-        valid: which rows count, shape [T, N].
+        values: predicted returns, shape [n].
+        returns: observed returns, shape [n].
     """
-    variance = float(np.var(returns[valid])) if valid.any() else 0.0
+    variance = float(np.var(returns))
     if variance == 0.0:
         return float("nan")
-    return 1.0 - float(np.var((returns - values)[valid])) / variance
+    return 1.0 - float(np.var(returns - values)) / variance

@@ -130,12 +130,17 @@ class ModelState:
         moments: dict[str, tuple[int, ...]] = {"count": (1,)}
         for name, size, found, used in (
             ("observation_moments", encoder.size, self.observation_moments,
-             self.config.normalize_observations),
+             _normalizes(encoder, self.config)),
             ("reward_moments", 1, self.reward_moments, self.config.normalize_rewards),
         ):  # fmt: skip
             if used:
                 expected = {**moments, "mean": (size,), "squares": (size,)}
                 _check_arrays(path, name, found, expected)
+
+
+def _normalizes(encoder: ObservationEncoder, config: PPOConfig) -> bool:
+    """Returns whether observations have statistics: one-hot ones have none."""
+    return config.normalize_observations and bool(encoder.numeric.any())
 
 
 def _group(arrays: Arrays, group: str) -> Arrays:
@@ -167,7 +172,7 @@ def build_policy(
     """Returns a policy for these spaces whose network is still to be set."""
     encoder = ObservationEncoder(observation_space)
     normalizer = None
-    if config.normalize_observations and encoder.numeric.any():
+    if _normalizes(encoder, config):
         normalizer = ObservationNormalizer(encoder.numeric, config.clip_observation)
     return Policy(encoder, normalizer, action_distribution(action_space), rng, metadata)
 

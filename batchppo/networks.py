@@ -75,7 +75,7 @@ class ActorCritic:
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Returns copies of all variables by name."""
-        return {name: np.array(variable) for name, variable in self.variables.items()}
+        return {name: np.array(variable.numpy()) for name, variable in self.variables.items()}
 
     def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
         """Assigns all variables by name; the names and shapes have to be these."""

@@ -165,8 +165,6 @@ class BatchPPO:
         device: str,
     ) -> None:
         """Makes the parts of an agent that has no environment yet."""
-        for space in (observation_space, action_space):
-            space_to_json(space)  # an agent that could not be saved must not be trained
         self.policy_name = policy_name
         self.config = config
         self.architecture = architecture
@@ -176,6 +174,8 @@ class BatchPPO:
         self._collector: RolloutCollector | None = None
         predict_rng = np.random.default_rng([self.seed, 2])
         self.policy = build_policy(observation_space, action_space, config, predict_rng)
+        for space in (observation_space, action_space):
+            space_to_json(space)  # an agent that could not be saved must not be trained
         self._learner = Learner(
             self.policy.encoder.size,
             self.policy.distribution,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,9 @@ def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
         nvec, start = space.nvec.tolist(), space.start.tolist()
         return {"type": "MultiDiscrete", "nvec": nvec, "start": start, "dtype": space.dtype.name}
     if isinstance(space, spaces.MultiBinary):
-        return {"type": "MultiBinary", "shape": list(space.shape)}
+        # MultiBinary(4) and MultiBinary([4]) are not equal, though their elements are.
+        n = list(space.n) if isinstance(space.n, Sequence) else int(space.n)
+        return {"type": "MultiBinary", "n": n}
     if isinstance(space, spaces.Dict):
         entries = [[name, space_to_json(entry)] for name, entry in space.spaces.items()]
         return {"type": "Dict", "spaces": entries}
@@ -69,13 +71,13 @@ def _number_to_json(number: Any) -> Any:
 def _bound_from_json(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     numbers = value if isinstance(value, list) else [value]
     array = np.array([float(n) if isinstance(n, str) else n for n in numbers], dtype)
-    return np.broadcast_to(array, shape) if len(array) == 1 else array.reshape(shape)
+    return np.full(shape, array[0], dtype) if len(array) == 1 else array.reshape(shape)
 
 
 def _box(document: Mapping[str, Any]) -> spaces.Space[Any]:
     shape, dtype = tuple(document["shape"]), np.dtype(document["dtype"])
     low, high = (_bound_from_json(document[name], shape, dtype) for name in ("low", "high"))
-    return spaces.Box(low.copy(), high.copy(), shape, dtype.type)
+    return spaces.Box(low, high, shape, dtype.type)
 
 
 def _discrete(document: Mapping[str, Any]) -> spaces.Space[Any]:
@@ -89,7 +91,7 @@ def _multi_discrete(document: Mapping[str, Any]) -> spaces.Space[Any]:
 
 
 def _multi_binary(document: Mapping[str, Any]) -> spaces.Space[Any]:
-    return spaces.MultiBinary(document["shape"])
+    return spaces.MultiBinary(document["n"])
 
 
 def _dict(document: Mapping[str, Any]) -> spaces.Space[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import keras
@@ -106,9 +106,9 @@ class Updater:
         self._config = config
         self.optimizer = keras.optimizers.Adam(0.0, epsilon=adam_epsilon)
         self.optimizer.build(network.trainable_variables)
-        self._update = tf.function(self._all_minibatches, jit_compile=jit_compile)
-        self._evaluate = tf.function(self._log_prob_and_values)
-        self._value = tf.function(network.values)
+        self._update = _compiled(self._all_minibatches, jit_compile)
+        self._evaluate = _compiled(self._log_prob_and_values)
+        self._value = _compiled(network.values)
 
     @property
     def traces(self) -> int:
@@ -118,7 +118,7 @@ class Updater:
 
     def optimizer_state(self) -> dict[str, NDArray[Any]]:
         """Returns the optimizer's variables by position, for a model file."""
-        return {str(i): np.array(v) for i, v in enumerate(self.optimizer.variables)}
+        return {str(i): np.array(v.numpy()) for i, v in enumerate(self.optimizer.variables)}
 
     def restore_optimizer(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Assigns what `optimizer_state` returned.
@@ -298,6 +298,17 @@ class Warmup:
             updater.update(batch, minibatches._replace(total=0), nothing)
         except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
             self._error = error
+
+
+def _compiled(method: Callable[..., Any], jit_compile: bool = False) -> Any:
+    """Returns a TensorFlow function of its own around a method.
+
+    TensorFlow counts the traces of a method over all instances, and would warn of "frequent
+    retracing" when a program makes a few agents; a lambda is counted by itself. Loops and
+    conditions are TensorFlow's already: without autograph, tracing takes half the time.
+    """
+    function = lambda *arguments: method(*arguments)  # noqa: E731, PLW0108
+    return tf.function(function, jit_compile=jit_compile, autograph=False)
 
 
 def _values(variables: list[keras.Variable]) -> list[Any]:

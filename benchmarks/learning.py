@@ -1,0 +1,98 @@
+"""Do the presets learn? Every preset on several seeds, evaluated on 20 deterministic episodes.
+
+    python benchmarks/learning.py [--presets cartpole pendulum] [--seeds 0 1 2 3 4]
+
+Prints a table and writes `results/learning.csv`, a row per run as it ends. Rows that are there
+already are not run again; `--fresh` begins anew.
+"""
+
+import argparse
+import csv
+import os
+import statistics
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from batchppo_cli.presets import PRESETS
+
+import batchgym
+from batchppo import BatchPPO, evaluate_policy
+
+RESULTS = Path(__file__).parent / "results" / "learning.csv"
+COLUMNS = ("preset", "seed", "steps", "seconds", "mean", "std", "goal")
+EPISODES = 20
+EVALUATION_SEED = 10_000
+
+
+def run(name, seed):
+    """Trains one preset with one seed and returns its row."""
+    preset = PRESETS[name]
+    began = time.perf_counter()
+    agent = BatchPPO(
+        "MlpPolicy", preset.env_id, num_envs=preset.num_envs, seed=seed, **preset.agent
+    )
+    agent.learn(preset.total_timesteps)
+    seconds = time.perf_counter() - began
+    agent.get_env().close()
+    env = batchgym.make_vec(preset.env_id, num_envs=EPISODES)
+    mean, std = evaluate_policy(agent, env, EPISODES, deterministic=True, seed=EVALUATION_SEED)
+    env.close()
+    numbers = (agent.num_timesteps, f"{seconds:.1f}", f"{mean:.2f}", f"{std:.2f}", preset.goal)
+    return dict(zip(COLUMNS, (name, seed, *numbers), strict=True))
+
+
+def rows():
+    """Returns the rows of earlier runs."""
+    if not RESULTS.exists():
+        return []
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def keep(row):
+    """Appends a row to the results."""
+    new = not RESULTS.exists()
+    RESULTS.parent.mkdir(exist_ok=True)
+    with RESULTS.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def report(presets):
+    """Prints the results, a line per preset and seed and a line that sums each preset up."""
+    print(f"{'preset':<12}{'seed':>5}{'steps':>10}{'seconds':>9}{'mean':>10}{'std':>9}{'goal':>8}")
+    for name in presets:
+        found = [row for row in rows() if row["preset"] == name]
+        for row in found:
+            print(
+                f"{name:<12}{row['seed']:>5}{row['steps']:>10}{row['seconds']:>9}{row['mean']:>10}"
+                f"{row['std']:>9}{row['goal']:>8}"
+            )
+        reached = sum(float(row["mean"]) >= float(row["goal"]) for row in found)
+        seconds = statistics.median(float(row["seconds"]) for row in found)
+        print(f"{name}: {reached} of {len(found)} reached the goal; median {seconds:.1f} s\n")
+
+
+def main():
+    """Runs what is missing, then reports."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--presets", nargs="+", default=list(PRESETS), choices=list(PRESETS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    arguments = parser.parse_args()
+    if arguments.fresh:
+        RESULTS.unlink(missing_ok=True)
+    done = {(row["preset"], int(row["seed"])) for row in rows()}
+    for name in arguments.presets:
+        for seed in arguments.seeds:
+            if (name, seed) not in done:
+                keep(run(name, seed))
+    report(arguments.presets)
+
+
+if __name__ == "__main__":
+    main()

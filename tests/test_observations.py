@@ -1,0 +1,117 @@
+"""Observations of every supported space as rows of numbers."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from batchppo.errors import SpaceError
+from batchppo.observations import ObservationEncoder
+
+MIXED = spaces.Dict(
+    {
+        "speed": spaces.Box(-1.0, 1.0, (2,), np.float32),
+        "gear": spaces.Discrete(3, start=1),
+        "lamps": spaces.MultiBinary(2),
+        "keys": spaces.MultiDiscrete([2, 3]),
+        "more": spaces.Dict({"height": spaces.Box(-1.0, 1.0, (), np.float64)}),
+    }
+)
+
+
+def test_a_box_is_flattened():
+    encoder = ObservationEncoder(spaces.Box(-1.0, 1.0, (2, 3), np.float32))
+    batch = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    assert encoder.encode(batch).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
+    assert encoder.numeric.all()
+
+
+def test_discrete_is_one_hot_from_its_start():
+    encoder = ObservationEncoder(spaces.Discrete(3, start=5))
+    assert encoder.encode(np.array([5, 7])).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert not encoder.numeric.any()
+
+
+def test_multi_discrete_is_one_hot_per_component():
+    encoder = ObservationEncoder(spaces.MultiDiscrete([2, 3], start=[0, 10]))
+    assert encoder.encode(np.array([[1, 10], [0, 12]])).tolist() == [
+        [0, 1, 1, 0, 0],
+        [1, 0, 0, 0, 1],
+    ]
+
+
+def test_a_dict_is_its_entries_side_by_side_in_the_space_s_order():
+    encoder = ObservationEncoder(MIXED)
+    batch = {
+        "more": {"height": np.array([9.0])},
+        "speed": np.array([[7.0, 8.0]]),
+        "gear": np.array([2]),
+        "keys": np.array([[1, 2]]),
+        "lamps": np.array([[1, 0]]),
+    }
+    # Gymnasium sorts a plain dict's keys: gear, keys, lamps, more, speed.
+    expected = [0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 9.0, 7.0, 8.0]
+    assert encoder.encode(batch).tolist() == [expected]
+    assert encoder.numeric.tolist() == [False] * 10 + [True] * 3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int64, np.float16])
+def test_any_number_type(dtype):
+    encoder = ObservationEncoder(spaces.Box(0, 100, (2,), dtype))
+    rows = encoder.encode(np.array([[1, 99]], dtype))
+    assert rows.dtype in (np.float32, np.float64)
+    assert rows.tolist() == [[1, 99]]
+
+
+@pytest.mark.parametrize(
+    "space", [MIXED, spaces.Box(-1.0, 1.0, (2, 3)), spaces.Discrete(3), spaces.MultiBinary(4)]
+)
+def test_single_and_batched_are_told_apart(space):
+    encoder = ObservationEncoder(space)
+    space.seed(0)
+    single = space.sample()
+    batch, is_single = encoder.as_batch(single)
+    assert is_single
+    assert encoder.encode(batch).shape == (1, encoder.size)
+    again, is_single = encoder.as_batch(batch)
+    assert not is_single
+    assert np.array_equal(encoder.encode(again), encoder.encode(batch))
+
+
+BOX = spaces.Box(-1.0, 1.0, (3,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("space", "observation", "match"),
+    [
+        (BOX, (np.zeros(3), {}), r"got a tuple.*\(observation, info\).*observation alone"),
+        (BOX, np.zeros(4), r"shape \(4,\), expected \(3,\).*\(n, 3\)"),
+        (BOX, np.zeros((2, 2, 3)), r"shape \(2, 2, 3\)"),
+        (BOX, 1.0, r"shape \(\)"),
+        (BOX, ["a", "b", "c"], "expected numbers"),
+        (BOX, [[1, 2], [1]], "no array"),
+        (BOX, None, "expected numbers"),
+        (BOX, [0.0, np.nan, 0.0], "NaN or infinity"),
+        (spaces.Discrete(3), 3, r"expected whole numbers in \[0, 3\)"),
+        (spaces.Discrete(3, start=2), [2, 1], r"expected whole numbers in \[2, 5\)"),
+        (MIXED, np.zeros(3), "expected a dict with the entry 'gear'"),
+        (MIXED, {"speed": np.zeros(2)}, "expected a dict with the entry 'gear'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(space, observation, match):
+    with pytest.raises(SpaceError, match=match):
+        ObservationEncoder(space).as_batch(observation)
+
+
+def test_entries_that_disagree_about_the_batch_axis_are_refused():
+    encoder = ObservationEncoder(spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(2)))
+    with pytest.raises(SpaceError, match="same leading axis"):
+        encoder.as_batch({"a": 1, "b": [0, 1]})
+
+
+@pytest.mark.parametrize(
+    "space",
+    [spaces.Text(4), spaces.Sequence(BOX), spaces.Tuple([BOX, BOX]), spaces.Graph(BOX, BOX)],
+)
+def test_other_spaces_are_refused_with_a_way_out(space):
+    with pytest.raises(SpaceError, match="not supported.*FlattenObservation"):
+        ObservationEncoder(space)

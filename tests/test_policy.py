@@ -1,0 +1,69 @@
+"""The acting policy against Keras, layer by layer."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from gymnasium import spaces
+
+from batchppo.actions import action_distribution
+from batchppo.activations import NUMPY_ACTIVATIONS, activation_name
+from batchppo.architecture import Architecture, weight_shapes
+from batchppo.config import PPOConfig
+from batchppo.dense import actor_network
+from batchppo.errors import NonFiniteError
+from batchppo.model_state import build_policy
+from batchppo.networks import ActorCritic
+
+ACTIONS = {"box": spaces.Box(-1, 1, (2,), np.float32), "discrete": spaces.Discrete(4)}
+
+
+@pytest.mark.parametrize("name", NUMPY_ACTIVATIONS)
+def test_activations_are_those_of_keras(name):
+    x = np.linspace(-30, 30, 301, dtype=np.float32)
+    expected = keras.ops.convert_to_numpy(keras.activations.get(name)(x))
+    assert NUMPY_ACTIVATIONS[name](x.copy()) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+def test_activation_names():
+    assert activation_name(tf.nn.relu) == "relu"
+    assert activation_name("Swish") == "silu"
+    with pytest.raises(ValueError, match="unknown activation <function"):
+        activation_name(lambda x: x)
+
+
+@pytest.mark.parametrize("actions", ACTIONS)
+@pytest.mark.parametrize("widths", [(), (7,), (16, 5)])
+@pytest.mark.parametrize("activation", ["tanh", "relu", "elu"])
+def test_numpy_puts_out_keras_parameters(actions, widths, activation):
+    distribution = action_distribution(ACTIONS[actions])
+    architecture = Architecture(pi=widths, activation=activation, log_std_init=-0.7)
+    network = ActorCritic(6, distribution, architecture, seed=3)
+    inputs = np.random.default_rng(0).standard_normal((50, 6), np.float32)
+    got = actor_network(network.weights(), activation)(inputs)
+    expected = network.parameters(tf.constant(inputs)).numpy()
+    assert got == pytest.approx(expected, abs=1e-5)
+    shapes = {name: weights.shape for name, weights in network.weights().items()}
+    assert shapes == weight_shapes(6, distribution, architecture)
+
+
+def test_initial_weights():
+    distribution = action_distribution(ACTIONS["box"])
+    network = ActorCritic(8, distribution, Architecture(pi=(8,), vf=(8,)), seed=0)
+    hidden = network.weights()["actor/0/kernel"]
+    assert hidden @ hidden.T == pytest.approx(2.0 * np.eye(8), abs=1e-5)  # orthogonal, sqrt(2)
+    head = network.weights()["actor/1/kernel"]
+    assert head.T @ head == pytest.approx(1e-4 * np.eye(2), abs=1e-8)
+    other = ActorCritic(8, distribution, Architecture(pi=(8,), vf=(8,)), seed=1)
+    assert not np.array_equal(hidden, other.weights()["actor/0/kernel"])
+    glorot = ActorCritic(8, distribution, Architecture(pi=(8,), ortho_init=False), seed=0)
+    assert np.abs(glorot.weights()["actor/0/kernel"]).max() < np.sqrt(6 / 16)
+
+
+def test_weights_that_are_not_finite_are_named():
+    config = PPOConfig(normalize_observations=False)
+    policy = build_policy(ACTIONS["box"], ACTIONS["discrete"], config, np.random.default_rng(0))
+    shapes = weight_shapes(2, policy.distribution, Architecture())
+    policy.network = actor_network({n: np.full(s, np.nan) for n, s in shapes.items()}, "tanh")
+    with pytest.raises(NonFiniteError, match="weights are not finite"):
+        policy.predict(np.zeros(2))

@@ -1,0 +1,369 @@
+"""The agent as a whole: it learns, predicts, saves, loads and says what is wrong."""
+
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from ppo_envs import BrokenEnv, CountingEnv, CueEnv, TargetEnv
+
+from batchppo import BatchPPO, evaluate_policy, learner, load_policy
+from batchppo.callbacks import BaseCallback
+from batchppo.errors import ModelFileError, NonFiniteError, SpaceError
+
+SMALL = {"n_steps": 16, "batch_size": 32, "n_epochs": 2, "policy_kwargs": {"net_arch": [8]}}
+
+
+def vector(make, num_envs=4, mode=AutoresetMode.SAME_STEP):
+    return SyncVectorEnv([make] * num_envs, autoreset_mode=mode)
+
+
+def small_agent(env=None, **arguments):
+    return BatchPPO("MlpPolicy", env or vector(CueEnv), **{**SMALL, "seed": 0, **arguments})
+
+
+@pytest.fixture(autouse=True)
+def _plain_graph(request, monkeypatch):
+    """Compiling takes seconds; what does not depend on it uses a plain graph."""
+    if "xla" not in request.keywords:
+        monkeypatch.setattr(learner, "JIT_COMPILE", False)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """An agent that has learned CueEnv."""
+    return small_agent(n_epochs=8, learning_rate=5e-3).learn(6000)
+
+
+def weights(agent):
+    return agent._learner.network.weights()
+
+
+def equal(one, other):
+    return all(np.array_equal(array, weights(other)[name]) for name, array in weights(one).items())
+
+
+# Learning
+
+
+def test_learns_discrete_cues(trained):
+    mean, _ = evaluate_policy(trained, vector(CueEnv), 20)
+    assert mean == 8.0  # the right action in all 8 steps
+
+
+@pytest.mark.xla
+def test_learns_a_continuous_target():
+    agent = small_agent(vector(TargetEnv), n_epochs=8, learning_rate=5e-3).learn(8000)
+    action, _ = agent.predict(np.zeros(2), deterministic=True)
+    assert action == pytest.approx([0.5], abs=0.1)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_timesteps_count_transitions_alone(mode):
+    env = SyncVectorEnv([CountingEnv] * 4, autoreset_mode=mode)
+    agent = small_agent(env, stats_window_size=1000).learn(500)
+    assert 500 <= agent.num_timesteps < 504
+    steps = sum(agent.episodes.lengths) + agent.episodes._length.sum()
+    assert steps == agent.num_timesteps
+
+
+@pytest.mark.xla
+def test_the_last_rollouts_meet_the_asked_total_with_one_trace():
+    agent = small_agent().learn(64 * 2 + 36)
+    assert agent.num_timesteps == 164
+    agent.learn(8, reset_num_timesteps=False)
+    assert agent.num_timesteps == 172
+    assert agent._learner.updater.traces == 1
+
+
+@pytest.mark.xla
+def test_same_seed_same_weights():
+    one, two, other = (small_agent(seed=seed).learn(300) for seed in (5, 5, 6))
+    assert equal(one, two)
+    assert not equal(one, other)
+
+
+def test_the_number_of_workers_does_not_matter():
+    agents = [
+        BatchPPO("MlpPolicy", "CartPole-v1", num_envs=4, num_workers=workers, seed=1, **SMALL)
+        for workers in (1, 2, 3)
+    ]
+    for agent in agents:
+        agent.learn(300)
+        agent.close()
+    assert equal(agents[0], agents[1])
+    assert equal(agents[0], agents[2])
+
+
+def test_a_seed_of_its_own_is_told_and_repeats_the_run():
+    first = small_agent(seed=None)
+    again = small_agent(seed=first.seed)
+    assert equal(first.learn(100), again.learn(100))
+
+
+def test_one_environment_of_any_kind():
+    for env in (CueEnv(), gymnasium.make("CartPole-v1")):
+        agent = small_agent(env).learn(100)
+        assert agent.n_envs == 1
+        assert agent.num_timesteps == 100
+
+
+def test_two_calls_go_on_counting_or_begin_anew():
+    agent = small_agent()
+    assert agent.learn(64).num_timesteps == 64
+    assert agent.learn(64, reset_num_timesteps=False).num_timesteps == 128
+    assert agent.learn(64).num_timesteps == 64
+
+
+def test_the_learning_rate_can_be_set():
+    agent = small_agent()
+    before = weights(agent)
+    agent.learning_rate = 0.0
+    agent.learn(64)
+    assert all(np.array_equal(before[name], w) for name, w in weights(agent).items())
+
+
+def test_schedules_begin_at_their_start_and_never_pass_their_end():
+    seen = []
+
+    def rate(remaining):
+        seen.append(remaining)
+        return 1e-3
+
+    small_agent(learning_rate=rate).learn(64 * 4)
+    assert seen == [1.0, 0.75, 0.5, 0.25]
+
+
+# Interruptions
+
+
+class Interrupt(BaseCallback):
+    """Raises `error` at call `at`."""
+
+    def __init__(self, error, at):
+        super().__init__()
+        self.error, self.at = error, at
+
+    def _on_step(self):
+        if self.n_calls == self.at:
+            raise self.error
+        return True
+
+
+def test_ctrl_c_leaves_an_agent_that_can_be_saved_and_trained(tmp_path):
+    agent = small_agent()
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(10_000, callback=Interrupt(KeyboardInterrupt(), 40))
+    assert agent.num_timesteps == 160
+    agent.save(tmp_path / "model")
+    agent.learn(64, reset_num_timesteps=False)
+    assert BatchPPO.load(tmp_path / "model").num_timesteps == 160
+
+
+def test_an_environment_s_exception_passes_and_training_can_go_on():
+    agent = small_agent(vector(lambda: BrokenEnv("exception", at=10)))
+    with pytest.raises(RuntimeError, match="the motor is on fire"):
+        agent.learn(1000)
+    agent.set_env(vector(CountingLike))
+    agent.learn(64, reset_num_timesteps=False)
+    assert np.isfinite(agent.predict(np.zeros(2))[0])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", ["observation", "reward"])
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_what_is_not_finite_is_named_with_its_environment_and_step(where, value, mode):
+    makers = [CountingLike, CountingLike, lambda: BrokenEnv(where, value, at=5)]
+    agent = small_agent(SyncVectorEnv(makers, autoreset_mode=mode))
+    expected = f"environment 2 returned {value} in its {where} at timestep 15;"
+    with pytest.raises(NonFiniteError, match=expected):
+        agent.learn(1000)
+
+
+class CountingLike(BrokenEnv):
+    """A sound environment with BrokenEnv's spaces."""
+
+    def __init__(self):
+        super().__init__(at=10**9)
+
+
+def test_a_loss_that_is_not_finite_stops_and_keeps_the_weights_sound():
+    env = vector(lambda: BrokenEnv("reward", 1e200, at=5))
+    agent = small_agent(env, normalize_rewards=False, learning_rate=1.0)
+    with pytest.raises(NonFiniteError, match="became NaN or infinite.*learning_rate"):
+        agent.learn(1000)
+    assert all(np.isfinite(w).all() for w in weights(agent).values())
+
+
+# Predicting
+
+
+def test_single_and_batched_predictions_agree(trained):
+    batch = np.array([5, 6, 7, 5])
+    together, state = trained.predict(batch, deterministic=True)
+    alone = [trained.predict(cue, deterministic=True)[0] for cue in batch]
+    assert state is None
+    assert together.tolist() == [int(action) for action in alone] == [-1, 0, 1, -1]
+    assert alone[0].shape == ()
+    assert together.dtype == trained.action_space.dtype
+    assert trained.action_space.contains(alone[0])
+
+
+def test_random_predictions_vary_and_stay_in_the_space():
+    agent = small_agent(vector(TargetEnv))
+    actions = np.concatenate([agent.predict(np.zeros((50, 2)))[0] for _ in range(4)])
+    assert len(np.unique(actions)) > 50
+    assert (np.abs(actions) <= 1.0).all()
+    assert agent.predict(np.zeros(2))[0].shape == (1,)
+
+
+def test_predict_refuses_what_does_not_fit(trained):
+    with pytest.raises(SpaceError, match="tuple"):
+        trained.predict((5, {}))
+    with pytest.raises(ValueError, match="carries no state"):
+        trained.predict(5, state=np.zeros(3))
+
+
+# Saving and loading
+
+
+@pytest.mark.parametrize("make", [CueEnv, TargetEnv])
+def test_save_load_and_predict_in_a_new_process_without_tensorflow(tmp_path, make):
+    agent = small_agent(vector(make)).learn(200)
+    agent.save(tmp_path / "model.zip")
+    make().observation_space.seed(0)
+    space = agent.observation_space
+    space.seed(0)
+    batch = np.stack([space.sample() for _ in range(20)])
+    np.save(tmp_path / "batch.npy", batch)
+    script = (
+        "import sys, numpy as np, batchppo\n"
+        "policy = batchppo.load_policy('model.zip')\n"
+        "actions, _ = policy.predict(np.load('batch.npy'), deterministic=True)\n"
+        "np.save('actions.npy', actions)\n"
+        "sys.exit(any(name in sys.modules for name in ('tensorflow', 'keras', 'batchgym')))\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=60)
+    expected, _ = agent.predict(batch, deterministic=True)
+    assert np.array_equal(np.load(tmp_path / "actions.npy"), expected)
+    loaded, _ = BatchPPO.load(tmp_path / "model").predict(batch, deterministic=True)
+    assert np.array_equal(loaded, expected)
+
+
+def test_two_resumes_from_one_file_are_equal(tmp_path):
+    small_agent(learning_rate="linear:1e-2").learn(300).save(tmp_path / "model")
+    resumed = [BatchPPO.load(tmp_path / "model", vector(CueEnv)) for _ in range(2)]
+    for agent in resumed:
+        agent.learn(300, reset_num_timesteps=False)
+    assert resumed[0].num_timesteps == 600
+    assert equal(*resumed)
+
+
+def test_everything_that_learning_needs_is_restored(tmp_path):
+    agent = small_agent().learn(300)
+    agent.save(tmp_path / "model")
+    loaded = BatchPPO.load(tmp_path / "model", vector(CueEnv))
+    one, two = agent._state(), loaded._state()
+    assert one.num_envs == two.num_envs
+    assert (one.config, one.random, one.n_updates) == (two.config, two.random, two.n_updates)
+    for group in ("weights", "optimizer", "observation_moments", "reward_moments"):
+        arrays, others = getattr(one, group), getattr(two, group)
+        assert arrays.keys() == others.keys()
+        assert all(np.array_equal(arrays[name], others[name]) for name in arrays)
+
+
+def test_a_model_may_be_loaded_with_another_number_of_environments(tmp_path):
+    small_agent().learn(100).save(tmp_path / "model")
+    agent = BatchPPO.load(tmp_path / "model", vector(CueEnv, 7), n_steps=5)
+    assert agent.learn(70, reset_num_timesteps=False).num_timesteps == 170
+    assert agent.n_envs == 7
+
+
+def test_a_function_as_schedule_is_asked_for_again(tmp_path):
+    agent = small_agent(learning_rate=lambda remaining: 1e-3 * remaining).learn(64)
+    agent.save(tmp_path / "model")
+    loaded = BatchPPO.load(tmp_path / "model", vector(CueEnv))
+    assert loaded.predict(5)[0] in (-1, 0, 1)
+    with pytest.raises(ValueError, match="custom_objects=\\{'learning_rate'"):
+        loaded.learn(64)
+    given = BatchPPO.load(
+        tmp_path / "model", vector(CueEnv), custom_objects={"learning_rate": lambda remaining: 0.0}
+    )
+    before = weights(given)
+    given.learn(64)
+    assert all(np.array_equal(before[name], w) for name, w in weights(given).items())
+
+
+def test_a_model_for_other_spaces_is_refused(tmp_path):
+    small_agent().save(tmp_path / "model")
+    with pytest.raises(SpaceError, match=r"observation space is Box.*the agent's is Discrete\(3"):
+        BatchPPO.load(tmp_path / "model", vector(TargetEnv))
+
+
+def test_no_environment_is_needed_to_load_but_to_learn(tmp_path):
+    small_agent().save(tmp_path / "model")
+    agent = BatchPPO.load(tmp_path / "model")
+    assert agent.get_env() is None
+    with pytest.raises(ValueError, match="no environment: give one with set_env"):
+        agent.learn(10)
+    agent.set_env(vector(CueEnv))
+    assert agent.learn(64).num_timesteps == 64
+
+
+def test_a_missing_array_is_named(tmp_path):
+    from test_model_file import rewritten
+
+    small_agent().save(tmp_path / "model")
+    drop = "arrays/weights/actor/0/kernel.npy"
+    rewritten(tmp_path / "model.zip", lambda n, c: None if n == drop else c)
+    for load in (BatchPPO.load, load_policy):
+        with pytest.raises(ModelFileError, match=r"no array 'weights/actor/0/kernel'.*\(3, 8\)"):
+            load(tmp_path / "model")
+
+
+# Wrong arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"learningrate": 1}, TypeError, "'learningrate'. Did you mean 'learning_rate'"),
+        ({"policy": "MlpPolic"}, ValueError, "'MlpPolic'. Did you mean 'MlpPolicy'"),
+        ({"env": 3}, TypeError, "env must be an id.*got 3"),
+        ({"device": "tpu"}, ValueError, "device must be"),
+        ({"device": "cuda:9"}, ValueError, "asks for GPU 9"),
+        ({"gamma": 2}, ValueError, "gamma must be in"),
+        ({"policy_kwargs": {"net_arhc": [3]}}, ValueError, "'net_arhc'. Did you mean 'net_arch'"),
+    ],
+)
+def test_wrong_arguments(arguments, error, match):
+    with pytest.raises(error, match=match):
+        BatchPPO(**{"policy": "MlpPolicy", "env": vector(CueEnv), **arguments})
+
+
+def test_load_refuses_an_unknown_argument(tmp_path):
+    small_agent().save(tmp_path / "model")
+    with pytest.raises(TypeError, match="'gama'. Did you mean 'gamma'"):
+        BatchPPO.load(tmp_path / "model", gama=0.5)
+
+
+def test_a_vector_environment_must_say_how_it_resets():
+    env = vector(CueEnv)
+    env.metadata = {}
+    with pytest.raises(ValueError, match="autoreset_mode.*= None, expected"):
+        small_agent(env)
+
+
+def test_unsupported_spaces_are_refused_by_the_constructor():
+    class Text(CueEnv):
+        observation_space = gymnasium.spaces.Text(3)
+
+    with pytest.raises(SpaceError, match="Text.*not supported"):
+        small_agent(Text())
+
+
+def test_learn_needs_a_positive_number_of_steps():
+    with pytest.raises(ValueError, match="total_timesteps must be at least 1, got 0"):
+        small_agent().learn(0)

@@ -1,0 +1,43 @@
+"""How one call of learn divides its steps."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batchppo.logger import Logger
+from batchppo.training import Training
+
+
+def training(goal, start=0):
+    return Training(start=start, goal=goal, callback=None, logger=Logger(None, []), log_interval=1)
+
+
+def lengths(total, n_steps, num_envs):
+    run, done, result = training(total), 0, []
+    while done < total:
+        result.append(run.next_steps(done, n_steps, num_envs))
+        done += result[-1] * num_envs
+    return result, done
+
+
+@pytest.mark.parametrize(
+    ("total", "expected"),
+    [(80, [10]), (160, [10, 10]), (240, [10, 10, 10]), (81, [6, 5]), (96, [6, 6]),
+     (112, [7, 7]), (120, [10, 5]), (152, [10, 9]), (20, [3]), (1, [1])],
+)  # fmt: skip
+def test_ten_steps_of_eight_environments(total, expected):
+    assert lengths(total, 10, 8)[0] == expected
+
+
+@given(st.integers(1, 5000), st.integers(1, 64), st.integers(1, 16))
+def test_the_total_is_met_and_no_rollout_is_small(total, n_steps, num_envs):
+    steps, done = lengths(total, n_steps, num_envs)
+    assert total <= done < total + num_envs
+    assert max(steps) <= n_steps
+    if len(steps) > 1:
+        assert min(steps) >= n_steps / 2
+
+
+def test_progress_runs_from_1_to_0():
+    run = training(goal=200, start=100)
+    assert [run.progress_remaining(at) for at in (0, 100, 200)] == [1.0, 0.5, 0.0]
