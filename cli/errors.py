@@ -11,6 +11,7 @@ INTERRUPTED = 130
 
 # Errors of these kinds were raised with a message for the user. Any other one is unexpected here,
 # and shown with its type.
+_LONGEST = 300  # characters of the message of an unexpected error
 _EXPECTED = (ValueError, OSError, RuntimeError, ImportError)
 
 
@@ -44,4 +45,6 @@ def describe(error: Exception) -> str:
     if isinstance(error, _EXPECTED) and message and not notes:
         return message
     hint = "--debug shows where"
+    if len(message) > _LONGEST:
+        message = f"{message[:_LONGEST]} ..."
     return f"{type(error).__name__}: {message} ({f'{notes} {hint}' if notes else hint})"

@@ -56,7 +56,7 @@ def _learn(run: Run, agent: "batchppo.BatchPPO", evaluate: Evaluate, display: Di
     start = time.monotonic()
     interrupt = None
     try:
-        with display, _saved(agent, run):
+        with _saved(agent, run), display:
             agent.learn(
                 run.config.total_timesteps - run.timesteps,
                 callback=[evaluate, ShowProgress(display), *_checkpoints(run)],

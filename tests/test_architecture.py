@@ -79,8 +79,8 @@ def test_batchgym_and_batchppo_are_put_together_in_one_place() -> None:
         "import batchppo",
         "import batchppo_cli",
         "from batchppo import load_policy, evaluate_policy",
-        "from batchppo_cli.group import batchppo; batchppo(['--help'], standalone_mode=False)",
-        "from batchppo_cli.group import batchppo; batchppo(['train', '--help'], standalone_mode=False)",
+        "from batchppo_cli.group import batchppo as b; b(['--help'], standalone_mode=False)",
+        "from batchppo_cli.group import batchppo as b; b(['train', '-h'], standalone_mode=False)",
         "import batchppo_cli.evaluation, batchppo_cli.recording, batchppo_cli.training",
     ],
 )
