@@ -5,14 +5,20 @@ import math
 
 def significant(value: float) -> str:
     """Return a return or a length with about four digits: 0.1234, 12.34, 123.4, 1,234."""
-    if not math.isfinite(value):
-        return str(value)
+    return f"{value:,.{_decimals(value)}f}"
+
+
+def mean_and_std(mean: float, std: float) -> str:
+    """Return a mean and a standard deviation, both as exact as the mean: 123.4 ± 5.6."""
+    return f"{significant(mean)} ± {std:,.{_decimals(mean)}f}"
+
+
+def _decimals(value: float) -> int:
+    if not math.isfinite(value) or abs(value) >= 1000:
+        return 0
     if value == 0:
-        return "0.0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    digits = 3 - math.floor(math.log10(abs(value)))
-    return f"{value:,.{min(max(digits, 1), 4)}f}"
+        return 1
+    return min(max(3 - math.floor(math.log10(abs(value))), 1), 4)
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from .formatting import duration, significant
+from .formatting import duration, mean_and_std, significant
 from .outcome import Evaluation
 
 _WIDE, _NARROW = 90, 60
@@ -168,7 +168,8 @@ class _Speed(ProgressColumn):
 class _Left(ProgressColumn):
     def render(self, task: Task) -> Text:
         seconds = task.time_remaining
-        return Text("" if seconds is None else f"{duration(seconds)} left", style="dim")
+        is_known = seconds is not None and not task.finished
+        return Text(f"{duration(seconds or 0)} left" if is_known else "", style="dim")
 
 
 def _columns(width: int) -> list[ProgressColumn]:
@@ -194,4 +195,4 @@ def _steps_of(timesteps: int, total: int) -> str:
 
 def _describe(evaluation: Evaluation, is_best: bool) -> str:
     best = ", the best so far" if is_best else ""
-    return f"evaluation: {significant(evaluation.mean)} ± {significant(evaluation.std)}{best}"
+    return f"evaluation: {mean_and_std(evaluation.mean, evaluation.std)}{best}"

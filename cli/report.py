@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .console import messages, results
-from .formatting import duration, significant
+from .formatting import duration, mean_and_std, significant
 from .outcome import Evaluation, Outcome
 
 
@@ -52,8 +52,8 @@ def _table_of_one(outcome: Outcome) -> Table:
 
 def _describe(evaluation: Evaluation) -> Text:
     return Text.assemble(
-        (significant(evaluation.mean), "bold"),
-        f" ± {significant(evaluation.std)} after {evaluation.timesteps:,} steps",
+        (mean_and_std(evaluation.mean, evaluation.std), "bold"),
+        f" after {evaluation.timesteps:,} steps",
     )
 
 
@@ -62,8 +62,8 @@ def _table_of_seeds(outcomes: Sequence[Outcome]) -> Table:
     best = [outcome.best.mean for outcome in outcomes if outcome.best]
     last = [outcome.last.mean for outcome in outcomes if outcome.last]
     table.add_column("seed", "mean", justify="right")
-    table.add_column("best return", _mean_and_std(best), justify="right")
-    table.add_column("last return", _mean_and_std(last), justify="right")
+    table.add_column("best return", _over_seeds(best), justify="right")
+    table.add_column("last return", _over_seeds(last), justify="right")
     table.add_column("steps/s", justify="right")
     table.add_column("run folder", overflow="fold")
     for outcome in outcomes:
@@ -77,8 +77,8 @@ def _table_of_seeds(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
-def _mean_and_std(values: Sequence[float]) -> str:
-    return f"{significant(float(np.mean(values)))} ± {significant(float(np.std(values)))}"
+def _over_seeds(values: Sequence[float]) -> str:
+    return mean_and_std(float(np.mean(values)), float(np.std(values)))
 
 
 def _show_next_steps(console: Console, outcomes: Sequence[Outcome]) -> None:

@@ -3,7 +3,7 @@
 import gymnasium
 import pytest
 from batchppo_cli.errors import BadInput
-from batchppo_cli.formatting import duration, significant
+from batchppo_cli.formatting import duration, mean_and_std, significant
 from batchppo_cli.options import COUNT, SEED
 from batchppo_cli.presets import PRESETS
 from batchppo_cli.suggestions import did_you_mean, nearest
@@ -123,6 +123,12 @@ def test_what_is_no_wrapper(text: str, message: str) -> None:
 )
 def test_numbers_have_about_four_digits(value: float, text: str) -> None:
     assert significant(value) == text
+
+
+def test_a_deviation_is_as_exact_as_its_mean() -> None:
+    assert mean_and_std(177.23, 69.574) == "177.2 ± 69.6"
+    assert mean_and_std(4321.9, 12.6) == "4,322 ± 13"
+    assert mean_and_std(0.0, 0.04) == "0.0 ± 0.0"
 
 
 @pytest.mark.parametrize(
