@@ -15,6 +15,9 @@ from batchgym.memory import anonymous_file
 _SOURCE = """
 import marshal, os, sys
 os.environ["BATCHGYM_WORKER"] = str(os.getpid())
+if os.path.exists("/proc/self/comm"):
+    with open("/proc/self/comm", "w") as name:
+        name.write("batchgym-worker")
 with open(int(sys.argv[2]), "rb") as start:
     sys.path[:] = marshal.load(start)
     payload = start.read()

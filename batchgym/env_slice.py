@@ -64,8 +64,7 @@ class EnvSlice:
     def step_all(self, actions: Iterable[Any], reply: Reply) -> None:
         """Steps every environment; the one place where every nanosecond counts."""
         rewards: list[Any] = []
-        terminations: list[Any] = []
-        truncations: list[Any] = []
+        ends: list[tuple[int, Any, Any]] = []
         infos: list[tuple[int, dict[Any, Any]]] = []
         for slot, step, write, action in zip(
             self._slots, self._steps, self._writers, actions, strict=True
@@ -75,14 +74,18 @@ class EnvSlice:
                 write(observation)
             except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
                 reply.failures.append(capture(error, self.first + slot, "step"))
-                reward, terminated, truncated, info = 0.0, False, False, {}
+                rewards.append(0.0)
+                continue
             rewards.append(reward)
-            terminations.append(terminated)
-            truncations.append(truncated)
+            if terminated or truncated:
+                ends.append((slot, terminated, truncated))
             if info:
                 infos.append((slot, info))
-        self._terminations[:] = terminations
-        self._truncations[:] = truncations
+        self._terminations[:] = False
+        self._truncations[:] = False
+        for slot, terminated, truncated in ends:
+            self._terminations[slot] = terminated
+            self._truncations[slot] = truncated
         try:
             self._rewards[:] = rewards
         except (TypeError, ValueError):

@@ -37,11 +37,13 @@ class InfoReader:
             replies: What came as messages.
             env_ids: Environments that the batch is of; None for all.
         """
+        rows: Rows = slice(None) if env_ids is None else env_ids
+        if not replies:
+            return self._read_shared(rows)
         infos = {index: info for reply in replies for index, info in reply.infos.items()}
         raw = {index: info for reply in replies for index, info in reply.raw_infos.items()}
         for info in (*infos.values(), *raw.values()):
             self.learner.observe(info)
-        rows: Rows = slice(None) if env_ids is None else env_ids
         if not raw and not infos:
             return self._read_shared(rows)
         order = list(range(self._num_envs)) if env_ids is None else env_ids.tolist()

@@ -95,10 +95,12 @@ class WorkerPool:
 
         A worker whose answer is already there, as it has just been replaced, is left out.
         """
-        pairs = (
-            (worker, frame)
-            for worker, frame in zip(self.workers, data, strict=True)
-            if worker.index not in self._answers
+        pairs = iter(
+            [
+                (worker, frame)
+                for worker, frame in zip(self.workers, data, strict=True)
+                if worker.index not in self._answers
+            ]
         )
         try:
             for worker, frame in pairs:
@@ -141,9 +143,9 @@ class WorkerPool:
 
     def take_answers(self) -> list[Reply]:
         """Returns the answers that are there, as `gather` does."""
-        replies = [self._answers[index] for index in sorted(self._answers)]
+        answers = sorted(self._answers.items(), key=lambda answer: answer[0])
         self._answers.clear()
-        return [reply for reply in replies if reply is not None]
+        return [reply for _, reply in answers if reply is not None]
 
     def close(self, deadline: float) -> list[Reply]:
         """Lets the workers close their environments, and ends those that take too long."""

@@ -76,9 +76,10 @@ class WorkerProcess:
 
     def post(self, data: bytes) -> None:
         """Sends a frame that is not answered."""
-        # A worker that is gone is noticed, and reported with its exit code, by `receive`.
-        with contextlib.suppress(BrokenPipeError):
+        try:
             self._channel.send(data)
+        except BrokenPipeError:
+            return  # `receive` will notice, and report the exit code
 
     def post_now(self, data: bytes) -> None:
         """Sends a frame, unless the worker does not read: then it is hung up on."""

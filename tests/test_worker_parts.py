@@ -86,7 +86,7 @@ def test_death_can_be_pickled():
 def raised(error):
     try:
         raise error
-    except Exception as caught:
+    except type(error) as caught:
         return failures.restore(failures.capture(caught, 3, "step"))
 
 
@@ -107,7 +107,7 @@ LIMIT = 7
 def test_class_bodies_bring_their_globals():
     def define():
         class Inner:
-            value = [LIMIT]
+            value = LIMIT
 
         return Inner
 
