@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .errors import FAILED, BadInput, CommandFailed, describe
-from .process import exit_code, leave
+from .process import exit_code, leave, terminate_like_interrupt
 from .suggestions import did_you_mean
 
 _DEBUG = "batchppo_cli.debug"
@@ -64,7 +64,8 @@ class Command(click.Command):
     def invoke(self, context: click.Context) -> Any:
         """Run the command; turn its exceptions into a line and an exit code."""
         try:
-            return super().invoke(context)
+            with terminate_like_interrupt():
+                return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt as interrupt:

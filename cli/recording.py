@@ -1,6 +1,7 @@
 """Recording a trained agent."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from .console import messages, results
 from .extras import require_extra
 from .formatting import duration, significant
 from .run_folder import Choice
-from .video import VideoWriter, check_output, open_video
+from .video import check_output, open_video
 
 _DEFAULT_FPS = 30
 
@@ -28,33 +29,55 @@ class Episode:
     length: int
 
 
-def record(choice: Choice, output: Path | None, episodes: int, fps: int | None, seed: int) -> None:
-    """Play episodes with an agent, and write them into a video."""
+def record(
+    choice: Choice,
+    output: Path | None,
+    episodes: int,
+    max_steps: int | None,
+    fps: int | None,
+    seed: int,
+) -> None:
+    """Play episodes with an agent, and write them into a video.
+
+    Args:
+        choice: Which agent.
+        output: Video to write; None for a new one beside the model.
+        episodes: How many.
+        max_steps: Steps after which an episode ends at the latest.
+        fps: Frames a second; None for as many as the environment makes steps.
+        seed: Of the first episode; the next ones have the next seeds.
+    """
     if output is not None:
         check_output(output)
     require_extra("render", "recording a video")
     model, environment = recall(choice)
     policy = batchppo.load_policy(model, seed=seed)
     path = output or _free_name(model.parent)
+    console = messages()
     with make_rendering_env(environment, "rgb_array") as env:
         rate = fps or env.metadata.get("render_fps") or _DEFAULT_FPS
-        with open_video(path, rate) as video:
+        with open_video(path, rate) as video, console.status("Drawing ...") as status:
+
+            def draw(step: int) -> None:
+                status.update(f"Drawing step {step:,} ...")
+                video.add(_frame(env))
+
             for number in range(episodes):
-                episode = _play(policy, env, video, seed + number)
-                messages().print(
+                episode = _play(policy, env, seed + number, max_steps, draw)
+                console.print(
                     f"episode {number + 1}: return {significant(episode.return_)}, "
                     f"{episode.length:,} steps ({duration(episode.length / rate)} of video)"
                 )
     results().print(str(path), soft_wrap=True)
 
 
-def watch(choice: Choice, episodes: int, seed: int) -> None:
-    """Play episodes with an agent, in a window."""
+def watch(choice: Choice, episodes: int, max_steps: int | None, seed: int) -> None:
+    """Play episodes with an agent, in a window; arguments as of `record`."""
     model, environment = recall(choice)
     policy = batchppo.load_policy(model, seed=seed)
     with make_rendering_env(environment, "human") as env:
         for number in range(episodes):
-            episode = _play(policy, env, None, seed + number)
+            episode = _play(policy, env, seed + number, max_steps, lambda _step: None)
             messages().print(
                 f"episode {number + 1}: return {significant(episode.return_)}, "
                 f"{episode.length:,} steps"
@@ -62,12 +85,15 @@ def watch(choice: Choice, episodes: int, seed: int) -> None:
 
 
 def _play(
-    policy: Any, env: gymnasium.Env[Any, Any], video: VideoWriter | None, seed: int
+    policy: Any,
+    env: gymnasium.Env[Any, Any],
+    seed: int,
+    max_steps: int | None,
+    draw: Callable[[int], None],
 ) -> Episode:
-    """Play one episode, with the most likely action in each step."""
+    """Play one episode, with the most likely action in each step, and draw each state of it."""
     observation, _ = env.reset(seed=seed)
-    if video is not None:
-        video.add(_frame(env))
+    draw(0)
     state = None
     total, length, done = 0.0, 0, False
     while not done:
@@ -75,11 +101,10 @@ def _play(
             observation, state=state, episode_start=np.array([length == 0]), deterministic=True
         )
         observation, reward, terminated, truncated, _ = env.step(action)
-        if video is not None:
-            video.add(_frame(env))
         total += float(reward)
         length += 1
-        done = terminated or truncated
+        draw(length)
+        done = terminated or truncated or length == max_steps
     return Episode(total, length)
 
 

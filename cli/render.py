@@ -19,6 +19,7 @@ from .options import COUNT, SEED, checkpoint_option, complete_runs, env_option, 
 )
 @click.option("--live", is_flag=True, help="Open a window instead of recording a video.")
 @click.option("--episodes", type=COUNT, default=1, show_default=True, help="Episodes to record.")
+@click.option("--max-steps", type=COUNT, help="End each episode after so many steps.")
 @click.option("--fps", type=COUNT, help="Frames a second.  [default: the environment's own]")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the environment.")
 @checkpoint_option()
@@ -29,6 +30,7 @@ def command(
     output: Path | None,
     live: bool,
     episodes: int,
+    max_steps: int | None,
     fps: int | None,
     seed: int,
     checkpoint: str,
@@ -53,6 +55,6 @@ def command(
 
     choice = Choice(run, logdir, checkpoint, env_id)
     if live:
-        watch(choice, episodes, seed)
+        watch(choice, episodes, max_steps, seed)
     else:
-        record(choice, output, episodes, fps, seed)
+        record(choice, output, episodes, max_steps, fps, seed)

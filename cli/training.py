@@ -16,7 +16,7 @@ from .build import make_agent, make_evaluation_env, make_training_env
 from .callbacks import Evaluate, ShowProgress
 from .console import messages
 from .outcome import Outcome
-from .process import exit_code, terminate_like_interrupt, uninterrupted
+from .process import exit_code, uninterrupted
 from .progress import Display, make_display
 from .run import Run
 
@@ -32,7 +32,7 @@ def run_training(run: Run, progress: str) -> Outcome:
         What became of it, also when Ctrl-C or SIGTERM ended it.
     """
     config, folder = run.config, run.folder
-    with terminate_like_interrupt(), run.locked(), contextlib.ExitStack() as stack:
+    with run.locked(), contextlib.ExitStack() as stack:
         with run.forgotten_on_error(), _waiting("Starting TensorFlow ...", progress):
             env = stack.enter_context(contextlib.closing(make_training_env(config)))
             agent = make_agent(config, env, run.model)
@@ -105,8 +105,10 @@ def _saved(agent: "batchppo.BatchPPO", run: Run) -> Iterator[None]:
     except Exception:
         # After an error the agent may not be what it should be: an older file of it stays.
         if not path.exists():
-            agent.save(path)
-        messages().print(f"The agent so far is kept in {run.folder.path}.", soft_wrap=True)
+            with contextlib.suppress(OSError):  # the error may be that nothing can be written
+                agent.save(path)
+        if path.exists():
+            messages().print(f"The agent so far is kept in {path}.", soft_wrap=True)
         raise
     except KeyboardInterrupt:
         with uninterrupted():

@@ -97,6 +97,15 @@ def test_a_video_has_a_frame_for_each_step(trained: Path) -> None:
     assert np.abs(frames[0].astype(int) - frames[-1]).max() > 100, "the picture stands still"
 
 
+def test_a_video_can_be_cut_short(trained: Path) -> None:
+    arguments = ("--output", "short.mp4", "--max-steps", "4", "--episodes", "2", "--fps", "10")
+    done = run(trained, "render", "cartpole", *arguments)
+    assert [line for line in done.stderr.splitlines() if " 4 steps (0 s of video)" in line] != []
+    reader = imageio_ffmpeg.read_frames(str(trained / "short.mp4"))
+    assert next(reader)["fps"] == 10.0
+    assert len(list(reader)) == 2 * (4 + 1)
+
+
 def test_a_gif_moves_and_repeats(trained: Path) -> None:
     assert run(trained, "render", "cartpole", "--output", "out.gif").returncode == 0
     with Image.open(trained / "out.gif") as gif:
