@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import gymnasium
-import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from rich.table import Table
 from rich.text import Text
 
-import batchppo
-from batchppo.model_state import build_policy
+from batchppo.actions import action_distribution
+from batchppo.errors import SpaceError
+from batchppo.observations import ObservationEncoder
 
 from .console import messages, results
 from .errors import CommandFailed
@@ -99,8 +99,9 @@ def _look_at(spec: EnvSpec) -> Environment:
         observations, actions = env.observation_space, env.action_space
         problem = ""
         try:
-            build_policy(observations, actions, batchppo.PPOConfig(), np.random.default_rng(0))
-        except batchppo.errors.SpaceError:
+            ObservationEncoder(observations)
+            action_distribution(actions)
+        except SpaceError:
             problem = "no: spaces"
         return Environment(spec.id, _describe(observations), _describe(actions), problem)
 

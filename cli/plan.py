@@ -38,18 +38,18 @@ class TrainOptions:
         stop_at: Mean return of an evaluation at which to stop.
     """
 
-    timesteps: int | None
-    num_envs: int | None
-    num_workers: int | None
-    seed: int | None
-    settings: Sequence[str]
-    env_kwargs: Sequence[str]
-    wrappers: Sequence[str]
-    imports: Sequence[str]
-    eval_every: int | None
-    eval_episodes: int | None
-    checkpoint_every: int | None
-    stop_at: float | None
+    timesteps: int | None = None
+    num_envs: int | None = None
+    num_workers: int | None = None
+    seed: int | None = None
+    settings: Sequence[str] = ()
+    env_kwargs: Sequence[str] = ()
+    wrappers: Sequence[str] = ()
+    imports: Sequence[str] = ()
+    eval_every: int | None = None
+    eval_episodes: int | None = None
+    checkpoint_every: int | None = None
+    stop_at: float | None = None
 
 
 def plan_runs(

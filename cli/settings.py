@@ -22,6 +22,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "float": (float,),
     "int": (int,),
     "bool": (bool,),
+    "str": (str,),
     "None": (type(None),),
 }
 _WORDS = {"true": True, "false": False, "none": None, "null": None}

@@ -10,24 +10,9 @@ from batchppo_cli.run_config import RunConfig
 from batchppo_cli.seeds import parse_seeds
 from batchppo_cli.settings import check_settings, parse_literal, parse_settings
 
-NOTHING: dict[str, Any] = {
-    "timesteps": None,
-    "num_envs": None,
-    "num_workers": None,
-    "seed": None,
-    "settings": (),
-    "env_kwargs": (),
-    "wrappers": (),
-    "imports": (),
-    "eval_every": None,
-    "eval_episodes": None,
-    "checkpoint_every": None,
-    "stop_at": None,
-}
-
 
 def plan(task: str | None, file: Path | None = None, **options: Any) -> RunConfig:
-    (config,) = plan_runs(task, file, None, TrainOptions(**{**NOTHING, **options}))
+    (config,) = plan_runs(task, file, None, TrainOptions(**options))
     return config
 
 
@@ -120,7 +105,7 @@ def test_a_seed_is_drawn_and_kept() -> None:
 
 
 def test_seeds_give_runs_that_are_equal_otherwise() -> None:
-    configs = plan_runs("cartpole", None, "3,0-1", TrainOptions(**NOTHING))
+    configs = plan_runs("cartpole", None, "3,0-1", TrainOptions())
     assert [config.seed for config in configs] == [3, 0, 1]
     assert len({str(vars(config) | {"seed": 0}) for config in configs}) == 1
 

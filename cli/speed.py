@@ -1,0 +1,133 @@
+"""How fast trainings are on this machine."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+
+import batchppo
+from batchppo.callbacks import BaseCallback
+
+from .build import make_agent, make_training_env
+from .console import messages, results
+from .plan import TrainOptions, plan_runs
+from .run_config import RunConfig
+
+_PARTS = ("environment", "acting", "update")
+# The first rollout is collected while the update is compiled, and the second may still warm caches.
+_WARM_UP_ROLLOUTS = 2
+_MEASURED_ROLLOUTS = 3
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast one training was.
+
+    Attributes:
+        num_envs: Environments in parallel.
+        num_workers: Worker processes.
+        steps_per_second: Environment steps a second.
+        shares: Fractions of the time that environments, acting and updates took.
+    """
+
+    num_envs: int
+    num_workers: int
+    steps_per_second: float
+    shares: Mapping[str, float]
+
+
+def measure_all(
+    task: str, env_counts: Sequence[int], worker_counts: Sequence[int], seconds: float
+) -> list[Speed]:
+    """Train for a short while with each combination of numbers of environments and workers."""
+    (base,) = plan_runs(task, None, None, TrainOptions(seed=0))
+    workers = worker_counts or sorted({1, len(os.sched_getaffinity(0))})
+    console = messages()
+    speeds = []
+    with console.status("Starting TensorFlow ...") as status:
+        for num_envs in env_counts:
+            for num_workers in sorted({min(count, num_envs) for count in workers}):
+                status.update(f"{num_envs} environments, {num_workers} workers ...")
+                config = dataclasses.replace(base, num_envs=num_envs, num_workers=num_workers)
+                speeds.append(_measure(config, num_workers, seconds))
+    return speeds
+
+
+def show(task: str, speeds: Sequence[Speed], as_json: bool) -> None:
+    """Print the speeds: a table for people, JSON for programs."""
+    console = results()
+    best = max(speeds, key=lambda speed: speed.steps_per_second)
+    if as_json:
+        document = {"speeds": [asdict(speed) for speed in speeds], "best": asdict(best)}
+        console.out(json.dumps(document, indent=2), highlight=False)
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("environments", "workers", "steps/s", *_PARTS):
+        table.add_column(heading, justify="right")
+    for speed in speeds:
+        table.add_row(
+            str(speed.num_envs),
+            str(speed.num_workers),
+            f"{speed.steps_per_second:,.0f}",
+            *(f"{100 * speed.shares[part]:.0f} %" for part in _PARTS),
+            style="bold" if speed is best else None,
+        )
+    console.print(table)
+    console.print(
+        f"\nfastest\n  batchppo train {task} --num-envs {best.num_envs} "
+        f"--num-workers {best.num_workers}",
+        soft_wrap=True,
+    )
+
+
+def _measure(config: RunConfig, num_workers: int, seconds: float) -> Speed:
+    with contextlib.closing(make_training_env(config)) as env:
+        agent = make_agent(config, env, None)
+        figures = _Figures()
+        agent.set_logger(batchppo.Logger(None, [figures]))
+        agent.learn(10**12, callback=_StopAfter(seconds))
+    measured = figures.rows[_WARM_UP_ROLLOUTS:]
+    first = figures.rows[_WARM_UP_ROLLOUTS - 1]
+    spent = {part: sum(row[f"time/{part}"] for row in measured) for part in _PARTS}
+    total = sum(spent.values())
+    steps = measured[-1]["time/total_timesteps"] - first["time/total_timesteps"]
+    shares = {part: value / total for part, value in spent.items()}
+    return Speed(config.num_envs, num_workers, steps / total, shares)
+
+
+class _Figures:
+    """A log output that keeps everything."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def write(self, figures: Mapping[str, Any], step: int) -> None:  # noqa: ARG002 - the protocol
+        self.rows.append(dict(figures))
+
+    def close(self) -> None:
+        return
+
+
+class _StopAfter(BaseCallback):
+    """Ends the training so many seconds after the warm-up, and a few rollouts after it at least."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._rollouts = 0
+        self._deadline = float("inf")
+
+    def _on_rollout_start(self) -> None:
+        self._rollouts += 1
+        if self._rollouts == _WARM_UP_ROLLOUTS + 1:
+            self._deadline = time.monotonic() + self._seconds
+
+    def _on_step(self) -> bool:
+        is_enough = self._rollouts > _WARM_UP_ROLLOUTS + _MEASURED_ROLLOUTS
+        return not (is_enough and time.monotonic() > self._deadline)
