@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec, load_env_creator
+from gymnasium.envs.registration import (
+    EnvSpec,
+    find_highest_version,
+    get_env_id,
+    load_env_creator,
+    parse_env_id,
+)
 from gymnasium.vector import VectorEnv
 
 from batchgym.registered_specs import NAMESPACE
@@ -42,7 +48,7 @@ def spec(env_id: str | EnvSpec) -> EnvSpec:
 
     Args:
         env_id: A registered id, as `gymnasium.make` takes it (`"module:Env-v0"` imports the
-            module first), or a spec.
+            module first, an id without version is its newest), or a spec.
 
     Raises:
         gymnasium.error.Error: If the id is not registered.
@@ -52,7 +58,10 @@ def spec(env_id: str | EnvSpec) -> EnvSpec:
     module, _, name = env_id.rpartition(":")
     if module:
         importlib.import_module(module)
-    found = gym.spec(name)
+    namespace, plain_name, version = parse_env_id(name)
+    if version is None:
+        version = find_highest_version(namespace, plain_name)
+    found = gym.spec(get_env_id(namespace, plain_name, version))
     return found if found.namespace == NAMESPACE else Twin.of(found)
 
 
@@ -65,7 +74,8 @@ def register_envs() -> None:
     for base in list(gym.registry.values()):
         if base.namespace != NAMESPACE and base.entry_point is not None:
             twin = Twin.of(base)
-            gym.registry.setdefault(twin.id, twin)
+            if gym.registry.get(twin.id) != twin:
+                gym.registry[twin.id] = twin
 
 
 def make_vec(

@@ -15,7 +15,7 @@ from batchgym.registered_specs import NAMESPACE
 
 ENTRY = "batchgym.entry"
 
-# Bases of twins that were made from a spec rather than an id: the registry may not have them.
+# Bases of twins that were made from a spec that the registry lacks, or has another version of.
 _unregistered: dict[str, EnvSpec] = {}
 
 
@@ -34,18 +34,20 @@ class Twin(EnvSpec):
     @classmethod
     def of(cls, base: EnvSpec) -> Twin:
         """Returns the twin of a spec."""
-        if gym.registry.get(base.id) is not base:
-            _unregistered[base.id] = base
+        name = base.id
+        if gym.registry.get(base.id) != base:
+            name = f"{base.id}#{len(_unregistered)}"
+            _unregistered[name] = base
         fields = {f.name: getattr(base, f.name) for f in dataclasses.fields(base) if f.init}
         fields.update(
             id=twin_id(base.id),
             kwargs=copy.deepcopy(base.kwargs),
-            vector_entry_point=f"{ENTRY}:{base.id}",
+            vector_entry_point=f"{ENTRY}:{name}",
         )
         if base.additional_wrappers:
             # `make_vec` refuses these beside a vector entry point; the base brings its own.
             fields.update(
-                entry_point=f"{ENTRY}:make {base.id}",
+                entry_point=f"{ENTRY}:make {name}",
                 additional_wrappers=(),
                 max_episode_steps=None,
                 order_enforce=False,
@@ -55,10 +57,15 @@ class Twin(EnvSpec):
         return cls(**fields)
 
     @staticmethod
-    def base_of(base_id: str) -> EnvSpec:
-        """Returns the spec of the environment that a twin was made of."""
-        found = gym.registry.get(base_id) or _unregistered.get(base_id)
-        return found if found is not None else gym.spec(base_id)
+    def base_of(name: str) -> EnvSpec:
+        """Returns the spec of the environment that a twin was made of.
+
+        Args:
+            name: What stands after the colon of the twin's entry point.
+        """
+        if name in _unregistered:
+            return _unregistered[name]
+        return gym.spec(name.partition("#")[0])
 
     def to_json(self) -> str:
         """Returns the spec as JSON.

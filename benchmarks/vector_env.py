@@ -1,6 +1,6 @@
 """Speed of ProcessVectorEnv against other vector environments.
 
-    python benchmarks/vector_env.py [--rounds 7] [--seconds 0.2] [--budget 20] [--only CartPole-v1x64]
+    python benchmarks/vector_env.py [--rounds 7] [--seconds 0.2] [--budget 20] [--only "Cart"]
 
 Virtual machines change their speed for seconds at a time, by half and more. So the candidates take
 turns in short slices, ratios are taken within a round, and the median over the rounds is reported.
@@ -176,6 +176,15 @@ def envpool_slice(env_id: str, num_envs: int) -> Iterator[Slice]:
     env.close()
 
 
+def has_envpool(env_id: str) -> bool:
+    """Says whether EnvPool is installed and has this environment."""
+    if importlib.util.find_spec("envpool") is None:
+        return False
+    import envpool
+
+    return env_id in envpool.list_all_envs()
+
+
 def candidates(env_id: str, num_envs: int) -> dict[str, Any]:
     """Returns what is compared: name to context manager."""
     fns = [functools.partial(make_env, env_id)] * num_envs
@@ -190,9 +199,9 @@ def candidates(env_id: str, num_envs: int) -> dict[str, Any]:
         found["native"] = lambda: vector_slice(
             gym.make_vec(env_id, num_envs=num_envs, vectorization_mode="vector_entry_point")
         )
-    if num_envs <= 64 and importlib.util.find_spec("stable_baselines3"):
+    if num_envs <= 64 and all(map(importlib.util.find_spec, ("stable_baselines3", "torch"))):
         found["sb3"] = lambda: sb3_slice(env_id, num_envs)
-    if env_id != "Image84-v0" and importlib.util.find_spec("envpool"):
+    if has_envpool(env_id):
         found["envpool"] = lambda: envpool_slice(env_id, num_envs)
     return found
 
@@ -345,7 +354,13 @@ class SlowEnv(ImageEnv):
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Writes rows, and keeps those of other cases that the file has."""
     path.parent.mkdir(exist_ok=True)
+    if path.exists():
+        measured = {row["case"] for row in rows}
+        with path.open(newline="") as stream:
+            kept = [row for row in csv.DictReader(stream) if row["case"] not in measured]
+        rows = sorted([*kept, *rows], key=lambda row: [*CASES, row["case"]].index(row["case"]))
     with path.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -357,7 +372,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--budget", type=float, default=20.0, help="seconds per case")
-    parser.add_argument("--only", help="part of a case's name; nothing is written then")
+    parser.add_argument("--only", help="part of the names of the cases to measure")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{os.cpu_count()} cores, {WORKERS} workers, Python {sys.version.split()[0]}")
@@ -367,9 +382,9 @@ def main() -> None:
         for case in cases
         for row in measure(case, arguments.rounds, arguments.seconds, arguments.budget)
     ]
+    write(RESULTS / "vector_env.csv", rows)
     if not arguments.only:
         print()
-        write(RESULTS / "vector_env.csv", rows)
         write(RESULTS / "vector_env_resources.csv", measure_resources())
 
 

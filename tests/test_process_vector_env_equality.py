@@ -256,6 +256,13 @@ def test_seeds(seed):
     ours.close()
 
 
+def test_unseeded_environments_differ():
+    ours = ProcessVectorEnv([functools.partial(SampleEnv, SPACES["box"])] * 4, num_workers=2)
+    ours.reset()
+    assert len(set(ours.np_random_seed)) == 4
+    ours.close()
+
+
 def test_word_space_is_batched_as_a_tuple():
     ours = ProcessVectorEnv([functools.partial(SampleEnv, WordSpace())] * 3, num_workers=2)
     observations, _ = ours.reset(seed=0)

@@ -1,5 +1,6 @@
 """Ids, specs and `make_vec`."""
 
+import copy
 import functools
 import json
 import subprocess
@@ -85,6 +86,30 @@ def test_spec_needs_no_registration():
     with pytest.raises(gym.error.Error, match=r"No registered env|doesn't exist"):
         batchgym.spec("NoSuchThing-v0")
     assert batchgym.spec("gymnasium:CartPole-v1").id == "batchgym/CartPole-v1"
+
+
+def test_id_without_version_is_the_newest():
+    gym.register("Counting-v2", entry_point=CountingEnv)
+    assert batchgym.spec("Counting").id == "batchgym/Counting-v2"
+
+
+def test_spec_that_was_changed_is_not_mistaken_for_the_registered_one():
+    spec = copy.deepcopy(gym.spec("Counting-v0"))
+    spec.entry_point = lambda length: CountingEnv(length * 2)
+    env = batchgym.make_vec(spec, 1)
+    assert env.get_attr("length") == (8,)
+    env.close()
+    env = batchgym.make_vec("Counting-v0", 1)
+    assert env.get_attr("length") == (4,)
+    env.close()
+
+
+def test_twins_follow_their_base():
+    batchgym.register_envs()
+    with pytest.warns(UserWarning, match="Overriding environment"):
+        gym.register("Counting-v0", entry_point=CountingEnv, kwargs={"length": 11})
+    batchgym.register_envs()
+    assert gym.registry["batchgym/Counting-v0"].kwargs == {"length": 11}
 
 
 def test_spec_of_a_spec():
