@@ -23,7 +23,7 @@ from batchgym.errors import (
 from batchgym.failures import report
 from batchgym.messages import Failure, Reply
 from batchgym.process import WorkerProcess, decode
-from batchgym.requests import Seeds, spread_seeds
+from batchgym.reset_arguments import Seeds, spread_seeds
 
 _ALIVE_CHECK_SECONDS = 1.0
 

@@ -1,9 +1,9 @@
 """What passes through the pipes: frames of one byte, a number, or a pickled message.
 
-b"s"                    step all environments of the worker; the actions are in shared memory
-b"k"                    done, everything is in shared memory
-b"r" uint32             this environment is done, everything is in shared memory
-b"m" uint64 bytes       a pickled message
+* `s`: step all environments of the worker; the actions are in shared memory.
+* `k`: done; everything is in shared memory.
+* `r` and a uint32: this environment is done; everything is in shared memory.
+* `m`, a uint64 and as many bytes: a pickled message.
 """
 
 from __future__ import annotations

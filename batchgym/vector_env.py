@@ -20,7 +20,7 @@ from batchgym.engine import Engine
 from batchgym.first_ready import EnvIds, FirstReady, ReadyBatch
 from batchgym.options import EnvFn, ObservationMode, check_options
 from batchgym.pool import shut_down_at_exit
-from batchgym.requests import Seeds, split_options, spread_seeds
+from batchgym.reset_arguments import Seeds, split_options, spread_seeds
 
 _CLOSE_SECONDS = 10.0
 _RESERVED_CALLS = ("reset", "step", "close", "_setattr", "_check_spaces")

@@ -219,7 +219,7 @@ def test_workers_do_not_load_what_the_owner_has(script):
             """
         )
     )
-    assert out.splitlines() == ["(False, False)"] * 0 + [
+    assert out.splitlines() == [
         "(False, False) (False, False)",
         "1",
         "5",
@@ -227,6 +227,29 @@ def test_workers_do_not_load_what_the_owner_has(script):
         "None",
         "x True",
     ]
+
+
+@pytest.mark.slow
+def test_workers_do_not_load_tensorflow_with_a_script_that_does(script):
+    pytest.importorskip("tensorflow")
+    out, _ = finish(
+        script(
+            "    import tensorflow as tf\n"
+            + UNGUARDED
+            + """
+    class Telling(MyEnv):
+        def loaded(self):
+            import sys
+            return [name for name in sys.modules if name.split(".")[0] in ("tensorflow", "keras")]
+
+    env = ProcessVectorEnv([Telling] * 4, num_workers=4)
+    env.reset()
+    print(env.call("loaded"))
+    """
+        ),
+        timeout=110,
+    )
+    assert out == "([], [], [], [])\n"
 
 
 ENDING = """
