@@ -91,50 +91,121 @@ class DiagonalGaussian:
         return np.asarray(np.clip(shaped, self.space.low, self.space.high), self.space.dtype)
 
 
-class Categorical:
-    """One choice of n for a Discrete space; parameters are the logits.
+class SquashedGaussian(DiagonalGaussian):
+    """tanh of independent normal distributions, scaled to a Box's bounds.
 
-    The stored action counts from 0, whatever the space's start.
+    The stored action is the sample before the tanh, from which its log-probability is exact.
+    """
+
+    def __init__(self, space: spaces.Box) -> None:
+        super().__init__(space)
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise SpaceError(
+                f"squash_output=True needs finite action bounds, got {space}; leave it out, or "
+                f"bound the actions with gymnasium.wrappers.RescaleAction"
+            )
+        self.scale = ((space.high - space.low) / 2).ravel().astype(np.float32)
+
+    def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Returns low + (tanh(u) + 1) / 2 * (high - low), in the space's shape and type."""
+        shaped = np.tanh(actions).reshape(len(actions), *self.space.shape)
+        scaled = self.space.low + (shaped + 1.0) * 0.5 * (self.space.high - self.space.low)
+        # Rounding must not lead out of the space.
+        return super().to_environment(scaled)
+
+
+class Choices:
+    """Independent choices for Discrete and MultiDiscrete; parameters are logits side by side.
+
+    Stored actions count from 0, whatever the space's start.
     """
 
     action_dtype = np.int32
-    action_shape: tuple[int, ...] = ()
     free_size = 0
 
-    def __init__(self, space: spaces.Discrete) -> None:
+    def __init__(self, space: spaces.Discrete | spaces.MultiDiscrete) -> None:
         self.space = space
-        self.parameter_size = int(space.n)
+        counts = [space.n] if isinstance(space, spaces.Discrete) else space.nvec.ravel()
+        self.counts = tuple(int(count) for count in counts)
+        self.parameter_size = sum(self.counts)
+        # One choice is a number, as the environments take it; several are a vector.
+        self.action_shape = () if isinstance(space, spaces.Discrete) else (len(self.counts),)
+        self._borders = np.cumsum(self.counts)[:-1]
 
     def draw_noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Returns standard Gumbel noise, shape [*shape, n]."""
+        """Returns standard Gumbel noise, shape [*shape, sum of counts]."""
         uniform = rng.random((*shape, self.parameter_size), np.float32)
         # From (0, 1] rather than [0, 1): the logarithm of 0 must not come up.
         return -np.log(-np.log1p(-uniform) + np.float32(1e-30))
 
     def sample(self, parameters: FloatArray, noise: FloatArray) -> NDArray[np.int32]:
         """Returns argmax(logits + noise), a draw from softmax(logits) for Gumbel noise."""
-        return np.asarray(np.argmax(parameters + noise, axis=-1), np.int32)
+        return self.mode(parameters + noise)
 
     def mode(self, parameters: FloatArray) -> NDArray[np.int32]:
-        """Returns the choice with the largest logit."""
-        return np.asarray(np.argmax(parameters, axis=-1), np.int32)
+        """Returns the choices with the largest logits."""
+        if len(self.counts) == 1:
+            chosen = np.argmax(parameters, axis=-1)
+            return np.asarray(chosen.reshape(len(parameters), *self.action_shape), np.int32)
+        parts = np.split(parameters, self._borders, axis=-1)
+        return np.stack([np.argmax(part, axis=-1) for part in parts], axis=-1).astype(np.int32)
 
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """Returns the choices counted from the space's start, in its type."""
-        return actions.astype(self.space.dtype) + self.space.start
+        """Returns the choices counted from the space's start, in its shape and type."""
+        shaped = actions.reshape(len(actions), *(self.space.shape or ()))
+        return np.asarray(shaped + self.space.start, self.space.dtype)
 
 
-def action_distribution(space: spaces.Space[Any]) -> ActionDistribution:
+class Bernoulli:
+    """Independent yes or no for MultiBinary; parameters are the logits of yes."""
+
+    action_dtype = np.int32
+    free_size = 0
+
+    def __init__(self, space: spaces.MultiBinary) -> None:
+        self.space = space
+        self.parameter_size = int(np.prod(space.shape))
+        self.action_shape = (self.parameter_size,)
+
+    def draw_noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Returns standard logistic noise, shape [*shape, n]."""
+        uniform = rng.random((*shape, self.parameter_size), np.float32)
+        uniform = np.clip(uniform, np.float32(1e-7), np.float32(1.0 - 1e-7))
+        return np.log(uniform) - np.log1p(-uniform)
+
+    def sample(self, parameters: FloatArray, noise: FloatArray) -> NDArray[np.int32]:
+        """Returns logits + noise > 0, which is yes with probability sigmoid(logits)."""
+        return self.mode(parameters + noise)
+
+    def mode(self, parameters: FloatArray) -> NDArray[np.int32]:
+        """Returns yes where it is more likely than no."""
+        return np.asarray(parameters > 0, np.int32)
+
+    def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Returns the answers in the space's shape and type."""
+        return actions.reshape(len(actions), *self.space.shape).astype(self.space.dtype)
+
+
+def action_distribution(space: spaces.Space[Any], squash: bool = False) -> ActionDistribution:
     """Returns the distribution for an action space.
+
+    Args:
+        space: the action space of one environment.
+        squash: whether actions of a Box go through tanh instead of being clipped.
 
     Raises:
         SpaceError: a space that is not supported.
     """
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
-        return DiagonalGaussian(space)
-    if isinstance(space, spaces.Discrete):
-        return Categorical(space)
+        return SquashedGaussian(space) if squash else DiagonalGaussian(space)
+    if squash:
+        raise SpaceError(f"squash_output=True needs a Box of floats as action space, got {space}")
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        return Choices(space)
+    if isinstance(space, spaces.MultiBinary):
+        return Bernoulli(space)
     raise SpaceError(
-        f"actions of {space} are not supported; supported are Box of floats and Discrete. "
-        f"gymnasium.wrappers.TransformAction can map one of these to it"
+        f"actions of {space} are not supported; supported are Box of floats, Discrete, "
+        f"MultiDiscrete and MultiBinary. gymnasium.wrappers.TransformAction can map one of these "
+        f"to it"
     )

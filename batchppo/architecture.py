@@ -9,11 +9,25 @@ from typing import Any
 from batchppo.actions import ActionDistribution
 from batchppo.activations import activation_name
 from batchppo.config import refuse_unknown
+from batchppo.observations import ObservationEncoder
+
+_AS_THEY_ARE = (
+    "ortho_init",
+    "log_std_init",
+    "squash_output",
+    "features_dim",
+    "share_features_extractor",
+)
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "CnnPolicy": {"net_arch": []},
+    "MultiInputPolicy": {"features_dim": 256},
+}
+_POLICY_KWARGS = (*_AS_THEY_ARE, "net_arch", "activation_fn", "optimizer_kwargs")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """Two separate dense networks, one for the policy and one for the value."""
+    """Dense networks for policy and value, behind convolutions where there are images."""
 
     pi: tuple[int, ...] = (64, 64)
     """Widths of the policy's hidden layers."""
@@ -25,28 +39,38 @@ class Architecture:
     """Orthogonal initial weights (gain sqrt(2), 0.01 for actions, 1 for the value)."""
     log_std_init: float = 0.0
     """The initial logarithm of a Gaussian's standard deviation."""
+    features_dim: int = 512
+    """Numbers that an image becomes."""
+    share_features_extractor: bool = True
+    """Whether policy and value share the convolutions."""
+    squash_output: bool = False
+    """Whether a Gaussian's actions go through tanh instead of being clipped."""
     adam_epsilon: float = 1e-5
     """Adam's epsilon."""
 
     @classmethod
-    def from_policy_kwargs(cls, policy_kwargs: Mapping[str, Any] | None) -> Architecture:
+    def from_policy_kwargs(
+        cls, policy_kwargs: Mapping[str, Any] | None, policy: str = "MlpPolicy"
+    ) -> Architecture:
         """Returns the architecture that Stable-Baselines3's `policy_kwargs` describe.
+
+        Defaults are its too: two layers of 64, but none behind the 512 features of a "CnnPolicy";
+        256 features per image of a "MultiInputPolicy".
 
         Args:
             policy_kwargs: `net_arch` (a list for both networks, or a dict with `pi` and `vf`),
                 `activation_fn` (a name, or anything whose `__name__` is one, so that
-                `torch.nn.ReLU` works), `ortho_init`, `log_std_init`,
-                `optimizer_kwargs` (`eps` or `epsilon`).
+                `torch.nn.ReLU` works), `ortho_init`, `log_std_init`, `squash_output`,
+                `features_dim`, `share_features_extractor`, `optimizer_kwargs` (`eps` or
+                `epsilon`).
+            policy: the policy's name.
 
         Raises:
             ValueError: an unknown key or a value that is not allowed.
         """
-        given = dict(policy_kwargs or {})
-        known = ("net_arch", "activation_fn", "ortho_init", "log_std_init", "optimizer_kwargs")
-        refuse_unknown(given, known, "policy_kwargs key")
-        chosen: dict[str, Any] = {
-            name: given[name] for name in ("ortho_init", "log_std_init") if name in given
-        }
+        given = {**_DEFAULTS.get(policy, {}), **(policy_kwargs or {})}
+        refuse_unknown(given, _POLICY_KWARGS, "policy_kwargs key")
+        chosen: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if name in given}
         if "net_arch" in given:
             chosen["pi"], chosen["vf"] = _widths(given["net_arch"])
         if "activation_fn" in given:
@@ -89,15 +113,39 @@ def _layer_widths(widths: Any, name: str) -> tuple[int, ...]:
 
 
 def weight_shapes(
-    input_size: int, distribution: ActionDistribution, architecture: Architecture
+    encoder: ObservationEncoder, distribution: ActionDistribution, architecture: Architecture
 ) -> dict[str, tuple[int, ...]]:
     """Returns the shape of every weight by the name under which it is stored."""
     outputs = distribution.parameter_size - distribution.free_size
+    size = encoder.size + architecture.features_dim * len(encoder.images)
     shapes: dict[str, tuple[int, ...]] = {}
     for name, widths in (("actor", (*architecture.pi, outputs)), ("critic", (*architecture.vf, 1))):
-        for i, (inputs, width) in enumerate(zip((input_size, *widths), widths, strict=False)):
+        for i, (inputs, width) in enumerate(zip((size, *widths), widths, strict=False)):
             shapes[f"{name}/{i}/kernel"] = (inputs, width)
             shapes[f"{name}/{i}/bias"] = (width,)
+    prefixes = ["images"] if architecture.share_features_extractor else ["images", "critic_images"]
+    for name, shape in encoder.images.items():
+        for prefix in prefixes:
+            for layer, weight in _nature_cnn_shapes(shape, architecture.features_dim).items():
+                shapes[f"{prefix}/{name}/{layer}"] = weight
     if distribution.free_size:
         shapes["log_std"] = (distribution.free_size,)
+    return shapes
+
+
+CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+"""Filters, kernel and stride of Mnih et al. 2015 (Nature 518, 529), extended data table 1."""
+
+
+def _nature_cnn_shapes(shape: tuple[int, ...], features: int) -> dict[str, tuple[int, ...]]:
+    height, width, channels = shape
+    shapes: dict[str, tuple[int, ...]] = {}
+    for i, (filters, kernel, stride) in enumerate(CONVOLUTIONS):
+        shapes[f"{i}/kernel"] = (kernel, kernel, channels, filters)
+        shapes[f"{i}/bias"] = (filters,)
+        height, width = ((size - kernel) // stride + 1 for size in (height, width))
+        channels = filters
+    dense = len(CONVOLUTIONS) + 1  # behind a layer that flattens
+    shapes[f"{dense}/kernel"] = (height * width * channels, features)
+    shapes[f"{dense}/bias"] = (features,)
     return shapes

@@ -13,8 +13,6 @@ from batchppo.config import PPOConfig
 from batchppo.errors import SpaceError, did_you_mean
 from batchppo.schedules import MissingSchedule
 
-POLICIES = ("MlpPolicy",)
-
 HYPERPARAMETERS = tuple(field.name for field in fields(PPOConfig))
 LOAD_EXTRAS = ("seed", "verbose", "tensorboard_log", "num_envs", "num_workers")
 _CONSTRUCTOR_ONLY = ("policy", "env", "policy_kwargs", "device")
@@ -23,15 +21,6 @@ _CONSTRUCTOR_ONLY = ("policy", "env", "policy_kwargs", "device")
 def fresh_seed() -> int:
     """Returns a seed from the operating system, small enough for every environment."""
     return int(np.random.SeedSequence().generate_state(1)[0] >> 1)
-
-
-def require_policy(policy: Any) -> None:
-    """Raises ValueError unless `policy` is a policy's name."""
-    if policy not in POLICIES:
-        raise ValueError(
-            f"unknown policy {policy!r}.{did_you_mean(str(policy), POLICIES)} "
-            f"Known are: {', '.join(POLICIES)}"
-        )
 
 
 def require_schedules(config: PPOConfig) -> None:

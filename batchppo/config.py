@@ -21,6 +21,17 @@ ROLLOUT_ROWS = 2048
 """How many rows a rollout has where `n_steps` is not given, over all environments."""
 
 _MIN_STEPS = 16
+_OBJECTIVES = ("clip", "kl_penalty")
+_POSITIVE = (
+    "max_grad_norm",
+    "target_kl",
+    "clip_observation",
+    "clip_reward",
+    "kl_target",
+    "kl_init_penalty",
+    "kl_cutoff_factor",
+    "kl_cutoff_coef",
+)
 _SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef", "vf_coef")
 
 
@@ -46,6 +57,16 @@ class PPOConfig:
     """How far a value may leave the old one before its gradient is cut; None for no bound."""
     normalize_advantage: bool = True
     """Whether each minibatch's advantages are shifted to mean 0 and scaled to variance 1."""
+    objective: str = "clip"
+    """"clip" for the clipped surrogate, "kl_penalty" for the adaptive divergence penalty."""
+    kl_target: float = 0.01
+    """The divergence per update that the penalty aims at."""
+    kl_init_penalty: float = 1.0
+    """The penalty's weight at the start."""
+    kl_cutoff_factor: float = 2.0
+    """From how many times the target on a quadratic penalty is added."""
+    kl_cutoff_coef: float = 1000.0
+    """The weight of the quadratic penalty."""
     ent_coef: ScheduleLike = 0.0
     """Weight of the entropy bonus."""
     vf_coef: ScheduleLike = 0.5
@@ -70,6 +91,10 @@ class PPOConfig:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, as_schedule(value, name))
+        if self.objective not in _OBJECTIVES:
+            raise ValueError(
+                f"objective must be one of {', '.join(_OBJECTIVES)}, got {self.objective!r}"
+            )
         self._check_counts()
         self._check_fractions()
         self._check_ranges()
@@ -87,7 +112,7 @@ class PPOConfig:
                 raise ValueError(f"{name} must be in [0, 1], got {value!r}")
 
     def _check_ranges(self) -> None:
-        for name in ("max_grad_norm", "target_kl", "clip_observation", "clip_reward"):
+        for name in _POSITIVE:
             value = getattr(self, name)
             if value is not None and not (value > 0.0 and math.isfinite(value)):
                 raise ValueError(f"{name} must be a positive number, got {value!r}")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchppo.activations import NUMPY_ACTIVATIONS
+from batchppo.inputs import VECTOR, Inputs
 
 Array = NDArray[np.float32]
 
@@ -27,9 +28,9 @@ class DenseNetwork:
         *self._hidden, self._output = layers
         self._activate = NUMPY_ACTIVATIONS[activation]
 
-    def __call__(self, inputs: Array) -> Array:
-        """Returns the outputs, shape [n, outputs], for inputs of shape [n, inputs]."""
-        rows = inputs
+    def __call__(self, inputs: Inputs) -> Array:
+        """Returns the outputs, shape [n, outputs], for the inputs' vector, shape [n, inputs]."""
+        rows = inputs[VECTOR]
         for kernel, bias in self._hidden:
             rows = rows @ kernel
             rows += bias

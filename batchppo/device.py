@@ -7,17 +7,21 @@ import re
 import tensorflow as tf
 
 
-def resolve_device(device: str) -> str:
+def resolve_device(device: str, prefer_gpu: bool = False) -> str:
     """Returns TensorFlow's name of a device.
 
     Args:
-        device: "auto" (the CPU, which is faster than a GPU for dense networks of usual size),
-            "cpu", "gpu" or "cuda", or one of several as "cuda:1".
+        device: "cpu", "gpu" or "cuda", or one of several as "cuda:1"; or "auto", which is the CPU
+            unless a GPU is both preferred and present.
+        prefer_gpu: whether a GPU would be faster, as it is for convolutions; for dense networks
+            of usual size the CPU is.
 
     Raises:
         ValueError: an unknown name, or a GPU that TensorFlow does not see.
     """
-    if device in ("auto", "cpu"):
+    if device == "auto":
+        device = "gpu" if prefer_gpu and tf.config.list_physical_devices("GPU") else "cpu"
+    if device == "cpu":
         return "/CPU:0"
     match = re.fullmatch(r"(?:cuda|gpu)(?::(\d+))?", device)
     if match is None:

@@ -7,11 +7,20 @@ All functions here are pure and work on rows.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
+import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
-from batchppo.actions import LOG_STD_BOUNDS, ActionDistribution, Categorical, DiagonalGaussian
+from batchppo.actions import (
+    LOG_STD_BOUNDS,
+    ActionDistribution,
+    Bernoulli,
+    Choices,
+    DiagonalGaussian,
+    SquashedGaussian,
+)
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -60,39 +69,121 @@ class TensorGaussian:
         return mean + tf.exp(log_std) * noise
 
 
-class TensorCategorical:
-    """One choice of n; parameters are the logits."""
+class TensorSquashed(TensorGaussian):
+    """tanh of independent normal distributions, scaled; stored actions are from before the tanh.
+
+    Args:
+        scale: half the width of the action's range, shape [actions].
+    """
+
+    def __init__(self, scale: NDArray[np.float32]) -> None:
+        self._log_scale = float(np.sum(np.log(scale)))
 
     def log_prob(self, parameters: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Returns the logarithm of softmax(logits) at the chosen index."""
-        # A product with one-hot rows: its gradient is cheaper to compile than a gather's.
-        chosen = tf.one_hot(actions, parameters.shape[-1], dtype=parameters.dtype)
-        return tf.reduce_sum(tf.nn.log_softmax(parameters) * chosen, axis=-1)
+        """Returns log N(u) - sum_i log(scale_i (1 - tanh(u_i)^2)): Haarnoja 2018, appendix C."""
+        correction = tf.reduce_sum(_log_tanh_slope(actions), axis=-1) + self._log_scale
+        return super().log_prob(parameters, actions) - correction
 
     def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
-        """Returns -sum_i p_i log p_i."""
-        log_probs = tf.nn.log_softmax(parameters)
-        return -tf.reduce_sum(tf.exp(log_probs) * log_probs, axis=-1)
+        """Returns H[u] + sum_i E[log(scale_i (1 - tanh(u_i)^2))].
+
+        The expectation, which has no closed form, is a Gauss-Hermite quadrature per dimension: it
+        has a gradient and no noise.
+        """
+        mean, log_std = _mean_and_log_std(parameters)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(16)
+        weights = tf.constant(weights / weights.sum(), tf.float32)
+        points = mean[..., None] + tf.exp(log_std)[..., None] * tf.constant(nodes, tf.float32)
+        expected = tf.reduce_sum(_log_tanh_slope(points) * weights, axis=(-2, -1))
+        return super().entropy(parameters) + expected + self._log_scale
+
+
+class TensorChoices:
+    """Independent choices; parameters are their logits side by side.
+
+    Args:
+        counts: how many options each choice has.
+        action_shape: the shape of one stored action.
+    """
+
+    def __init__(self, counts: tuple[int, ...], action_shape: tuple[int, ...]) -> None:
+        self._counts = counts
+        self._action_shape = action_shape
+
+    def log_prob(self, parameters: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of the logarithms of softmax(logits) at the chosen indices."""
+        actions = tf.reshape(actions, [-1, len(self._counts)])
+        total = 0.0
+        for i, log_probs in enumerate(self._log_probs(parameters)):
+            # A product with one-hot rows: its gradient is cheaper to compile than a gather's.
+            chosen = tf.one_hot(actions[:, i], self._counts[i], dtype=parameters.dtype)
+            total += tf.reduce_sum(log_probs * chosen, axis=-1)
+        return total
+
+    def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
+        """Returns -sum_i p_i log p_i, summed over the choices."""
+        return -sum(
+            tf.reduce_sum(tf.exp(log_probs) * log_probs, axis=-1)
+            for log_probs in self._log_probs(parameters)
+        )
 
     def kl_divergence(self, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
-        """Returns sum_i p_i (log p_i - log q_i) for old p and new q."""
-        old_log_probs = tf.nn.log_softmax(old)
-        difference = old_log_probs - tf.nn.log_softmax(new)
-        return tf.reduce_sum(tf.exp(old_log_probs) * difference, axis=-1)
+        """Returns sum_i p_i (log p_i - log q_i) for old p and new q, summed over the choices."""
+        return sum(
+            tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), axis=-1)
+            for log_p, log_q in zip(self._log_probs(old), self._log_probs(new), strict=True)
+        )
 
     def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-        """Returns argmax(logits + noise)."""
-        return tf.argmax(parameters + noise, axis=-1, output_type=tf.int32)
+        """Returns argmax(logits + noise) of each choice."""
+        parts = tf.split(parameters + noise, self._counts, axis=-1)
+        chosen = tf.stack([tf.argmax(part, -1, tf.int32) for part in parts], axis=-1)
+        return tf.reshape(chosen, [-1, *self._action_shape])
+
+    def _log_probs(self, parameters: tf.Tensor) -> list[tf.Tensor]:
+        parts = tf.split(parameters, self._counts, axis=-1)
+        return [tf.nn.log_softmax(part) for part in parts]
+
+
+class TensorBernoulli:
+    """Independent yes or no; parameters are the logits of yes."""
+
+    def log_prob(self, parameters: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Returns sum_i [a_i l_i - log(1 + exp(l_i))]."""
+        answers = tf.cast(actions, parameters.dtype)
+        return tf.reduce_sum(answers * parameters - tf.nn.softplus(parameters), axis=-1)
+
+    def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
+        """Returns sum_i [log(1 + exp(l_i)) - l_i sigmoid(l_i)]."""
+        yes = tf.sigmoid(parameters)
+        return tf.reduce_sum(tf.nn.softplus(parameters) - parameters * yes, axis=-1)
+
+    def kl_divergence(self, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
+        """Returns sum_i [p_i (l_i - m_i) - softplus(l_i) + softplus(m_i)], old l and new m."""
+        difference = tf.sigmoid(old) * (old - new) - tf.nn.softplus(old) + tf.nn.softplus(new)
+        return tf.reduce_sum(difference, axis=-1)
+
+    def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        """Returns logits + noise > 0."""
+        return tf.cast(parameters + noise > 0, tf.int32)
 
 
 def tensor_distribution(distribution: ActionDistribution) -> TensorDistribution:
     """Returns the learning side of an acting side's distribution."""
-    sides: dict[type[Any], type[Any]] = {
-        DiagonalGaussian: TensorGaussian,
-        Categorical: TensorCategorical,
-    }
-    side: TensorDistribution = sides[type(distribution)]()
-    return side
+    if isinstance(distribution, SquashedGaussian):
+        return TensorSquashed(distribution.scale)
+    if isinstance(distribution, DiagonalGaussian):
+        return TensorGaussian()
+    if isinstance(distribution, Choices):
+        return TensorChoices(distribution.counts, distribution.action_shape)
+    if isinstance(distribution, Bernoulli):
+        return TensorBernoulli()
+    raise TypeError(f"no learning side for {type(distribution).__name__}")
+
+
+def _log_tanh_slope(u: tf.Tensor) -> tf.Tensor:
+    """Returns log(1 - tanh(u)^2) = 2 (log 2 - u - softplus(-2 u)), without cancellation."""
+    return 2.0 * (math.log(2.0) - u - tf.nn.softplus(-2.0 * u))
 
 
 def _mean_and_log_std(parameters: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -16,22 +16,28 @@ from batchppo.config import PPOConfig
 from batchppo.device import resolve_device
 from batchppo.distributions import tensor_distribution
 from batchppo.errors import NonFiniteError
+from batchppo.inputs import Inputs, count_rows, map_inputs
+from batchppo.losses import adapted_penalty
 from batchppo.minibatches import Minibatches, shuffled_minibatches
 from batchppo.networks import ActorCritic
 from batchppo.normalization import RewardNormalizer
+from batchppo.observations import ObservationEncoder
 from batchppo.rollout import Rollout
 from batchppo.schedules import Schedule
 from batchppo.update import Batch, Coefficients, Updater, UpdateResult, Warmup
 
 JIT_COMPILE = True
-"""Whether XLA compiles the update: for dense networks it halves the time of a plain graph."""
+"""Whether XLA compiles the update of dense networks, whose time it halves.
+
+Convolutions are left to a plain graph: XLA's take 1.7 times as long on the CPU.
+"""
 
 
 class Learner:
     """The network, its optimizer and what turns rewards into targets.
 
     Args:
-        input_size: how many numbers a normalized observation has.
+        encoder: what the inputs look like.
         distribution: the actions' distribution.
         config: hyperparameters.
         architecture: the networks' shape.
@@ -40,16 +46,18 @@ class Learner:
 
     Attributes:
         config: the hyperparameters; may be replaced between updates.
+        device: where TensorFlow computes.
         network: what is trained.
         updater: how it is trained.
         reward_normalizer: scales rewards for the update; None for raw rewards.
         rng: the source of the minibatches' order.
         n_updates: gradient steps made so far.
+        kl_penalty: the present weight of the divergence penalty.
     """
 
     def __init__(
         self,
-        input_size: int,
+        encoder: ObservationEncoder,
         distribution: ActionDistribution,
         config: PPOConfig,
         architecture: Architecture,
@@ -57,37 +65,48 @@ class Learner:
         device: str,
     ) -> None:
         self.config = config
-        self._device = resolve_device(device)
-        with tf.device(self._device):
-            self.network = ActorCritic(input_size, distribution, architecture, seed)
+        self.device = resolve_device(device, prefer_gpu=bool(encoder.images))
+        with tf.device(self.device):
+            self.network = ActorCritic(encoder, distribution, architecture, seed)
         self.updater = Updater(
             self.network,
             tensor_distribution(distribution),
             config,
             adam_epsilon=architecture.adam_epsilon,
-            jit_compile=JIT_COMPILE,
+            jit_compile=JIT_COMPILE and not self.network.has_images,
         )
         self.reward_normalizer = (
             RewardNormalizer(config.gamma, config.clip_reward) if config.normalize_rewards else None
         )
         self.rng = np.random.default_rng([seed, 1])
         self.n_updates = 0
+        self.kl_penalty = config.kl_init_penalty
         self._distribution = distribution
-        self._input_size = input_size
         self._warmup: Warmup | None = None
 
-    def warm_up(self, n_steps: int, num_envs: int) -> None:
-        """Begins to compile the update for rollouts of this shape, in the background."""
+    def warm_up(self, n_steps: int, like: Inputs) -> None:
+        """Begins to compile the update in the background.
+
+        Args:
+            n_steps: steps per environment of a rollout.
+            like: one step's normalized inputs, shapes [N, ...].
+        """
         if self._warmup is not None or self.updater.traces:
             return
-        rows = n_steps * num_envs
-        column = np.zeros(rows, np.float32)
-        actions = np.zeros(
-            (rows, *self._distribution.action_shape), self._distribution.action_dtype
+        rows = n_steps * count_rows(like)
+        distribution = self._distribution
+        batch = Batch(
+            inputs=map_inputs(lambda a: np.zeros((rows, *a.shape[1:]), a.dtype), like),
+            actions=np.zeros((rows, *distribution.action_shape), distribution.action_dtype),
+            old_parameters=np.zeros((rows, distribution.parameter_size), np.float32),
+            **dict.fromkeys(Batch._fields[3:], np.zeros(rows, np.float32)),
         )
-        inputs = np.zeros((rows, self._input_size), np.float32)
-        batch = Batch(inputs, actions, column, column, column, column)
-        self._warmup = Warmup(self.updater, batch, self._minibatches(np.arange(rows), rows))
+        # Another generator: the background must not take numbers from the minibatches' one.
+        nothing = shuffled_minibatches(
+            np.arange(rows), rows, self.config.batch_size, self.config.n_epochs,
+            np.random.default_rng(0),
+        )  # fmt: skip
+        self._warmup = Warmup(self.updater, batch, nothing)
 
     def wait(self) -> None:
         """Returns when the update is compiled; can be interrupted at any time."""
@@ -114,10 +133,11 @@ class Learner:
         result = self.updater.update(batch, minibatches, coefficients)
         self.n_updates += result.steps
         _require_finite(result)
+        self._adapt_penalty(batch, valid_rows)
         variance = explained_variance(batch.old_values[valid_rows], batch.returns[valid_rows])
         return {
             **_figures(result, coefficients, self.config),
-            **self._deviation(),
+            **self._own_figures(),
             "train/n_updates": self.n_updates,
             "train/explained_variance": variance,
         }
@@ -126,22 +146,31 @@ class Learner:
         """Returns the rollout's rows with what the old network says of them, and targets."""
         steps, num_envs = rollout.valid.shape
         rows = steps * num_envs
-        inputs = rollout.inputs.reshape(rows + num_envs, self._input_size)
+        inputs = map_inputs(lambda a: a.reshape(-1, *a.shape[2:]), rollout.inputs)
         actions = rollout.actions.reshape(rows, *rollout.actions.shape[2:])
-        old_log_prob, all_values = self.updater.evaluate(inputs, actions)
-        values, following = all_values[:rows], all_values[num_envs:]
+        evaluation = self.updater.evaluate(inputs, actions)
+        values, following = evaluation.values[:rows], evaluation.values[num_envs:]
         advantages = self._advantages(
             rollout, values.reshape(steps, num_envs), following.reshape(steps, num_envs)
         ).reshape(rows)
-        return Batch(inputs[:rows], actions, old_log_prob, values, advantages, advantages + values)
+        return Batch(
+            inputs=map_inputs(lambda a: a[:rows], inputs),
+            actions=actions,
+            old_parameters=evaluation.parameters,
+            old_log_prob=evaluation.log_prob,
+            old_values=values,
+            advantages=advantages,
+            returns=advantages + values,
+        )
 
     def _advantages(
         self, rollout: Rollout, values: NDArray[np.float32], following: NDArray[np.float32]
     ) -> NDArray[np.float32]:
         """Returns the advantages, [T, N], from the values of each row and of the row behind it."""
-        final_values = self.updater.values(rollout.final_inputs, chunk=values.shape[1])
         next_values = following.copy()
-        next_values[rollout.truncated & rollout.valid] = final_values
+        if rollout.final_inputs is not None:
+            final_values = self.updater.values(rollout.final_inputs, chunk=values.shape[1])
+            next_values[rollout.truncated & rollout.valid] = final_values
         advantages = generalized_advantages(
             self._scaled_rewards(rollout),
             values,
@@ -156,9 +185,21 @@ class Learner:
         with np.errstate(over="ignore"):
             return advantages.astype(np.float32)
 
-    def _deviation(self) -> dict[str, float]:
+    def _adapt_penalty(self, batch: Batch, valid_rows: NDArray[np.integer]) -> None:
+        """Adapts the penalty to how far the whole update has moved the policy."""
+        if self.config.objective == "clip":
+            return
+        kl = self.updater.kl_divergence(batch.inputs, batch.old_parameters)[valid_rows]
+        self.kl_penalty = adapted_penalty(self.kl_penalty, float(kl.mean()), self.config.kl_target)
+
+    def _own_figures(self) -> dict[str, float]:
+        figures = {}
+        if self.config.objective != "clip":
+            figures["train/kl_penalty"] = self.kl_penalty
         log_std = self.network.variables.get("log_std")
-        return {} if log_std is None else {"train/std": float(np.exp(log_std.numpy()).mean())}
+        if log_std is not None:
+            figures["train/std"] = float(np.exp(log_std.numpy()).mean())
+        return figures
 
     def _scaled_rewards(self, rollout: Rollout) -> NDArray[np.float64]:
         if self.reward_normalizer is None:
@@ -178,7 +219,10 @@ class Learner:
             schedule = cast("Schedule | None", getattr(self.config, name))
             return math.inf if schedule is None else schedule(progress_remaining)
 
-        return Coefficients(*(at(name) for name in Coefficients._fields))
+        return Coefficients(
+            **{name: at(name) for name in Coefficients._fields if name != "kl_penalty"},
+            kl_penalty=self.kl_penalty,
+        )
 
 
 def _require_finite(result: UpdateResult) -> None:

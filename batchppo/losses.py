@@ -45,6 +45,36 @@ def clipped_surrogate(ratio: tf.Tensor, advantages: tf.Tensor, clip_range: tf.Te
     return -tf.minimum(ratio * advantages, clipped * advantages)
 
 
+def kl_penalty_loss(
+    kl: tf.Tensor, penalty: tf.Tensor, cutoff: float, cutoff_coef: float
+) -> tf.Tensor:
+    """Returns beta KL + c max(0, KL - cutoff)^2, shape []: equation 8's penalty with a cutoff.
+
+    The quadratic term, which the first batch-ppo added, keeps a single update from going far
+    before beta has adapted.
+
+    Args:
+        kl: the mean divergence of the old distributions from the new ones, shape [].
+        penalty: beta, shape [].
+        cutoff: the divergence from which on the quadratic term acts.
+        cutoff_coef: c.
+    """
+    return penalty * kl + cutoff_coef * tf.square(tf.maximum(kl - cutoff, 0.0))
+
+
+def adapted_penalty(penalty: float, kl: float, kl_target: float) -> float:
+    """Returns beta for the next update: more where the policy moved too far, less where not enough.
+
+    As the first batch-ppo: a factor of 1.5 outside of [0.7, 1.3] times the target; the result
+    stays within [1e-4, 1e4].
+    """
+    if kl > 1.3 * kl_target:
+        penalty *= 1.5
+    elif kl < 0.7 * kl_target:
+        penalty /= 1.5
+    return min(max(penalty, 1e-4), 1e4)
+
+
 def value_loss(
     values: tf.Tensor,
     old_values: tf.Tensor,

@@ -20,7 +20,8 @@ from batchppo.errors import ModelFileError
 from batchppo.model_file import PathLike, read_model_file, write_model_file
 from batchppo.normalization import ObservationNormalizer
 from batchppo.observations import ObservationEncoder
-from batchppo.policy import Policy
+from batchppo.policies import policy_encoder
+from batchppo.policy import Policy, PolicyNetwork
 from batchppo.space_json import space_from_json, space_to_json
 
 Arrays = dict[str, NDArray[Any]]
@@ -50,6 +51,7 @@ class ModelState:
     num_envs: int
     num_timesteps: int
     n_updates: int
+    kl_penalty: float
     random: dict[str, Any]
     """States of the random generators, by name."""
     weights: Arrays
@@ -69,6 +71,7 @@ class ModelState:
             "num_envs": self.num_envs,
             "num_timesteps": self.num_timesteps,
             "n_updates": self.n_updates,
+            "kl_penalty": self.kl_penalty,
             "random": self.random,
             "versions": installed_versions(),
         }
@@ -115,6 +118,7 @@ class ModelState:
             num_envs=int(document["num_envs"]),
             num_timesteps=int(document["num_timesteps"]),
             n_updates=int(document["n_updates"]),
+            kl_penalty=float(document["kl_penalty"]),
             random=dict(document["random"]),
             weights=_group(arrays, "weights"),
             optimizer=_group(arrays, "optimizer"),
@@ -123,9 +127,9 @@ class ModelState:
         )
 
     def _check_weights(self, path: PathLike) -> None:
-        encoder = ObservationEncoder(self.observation_space)
-        distribution = action_distribution(self.action_space)
-        shapes = weight_shapes(encoder.size, distribution, self.architecture)
+        distribution = action_distribution(self.action_space, self.architecture.squash_output)
+        encoder = policy_encoder(self.policy_name, self.observation_space, distribution)
+        shapes = weight_shapes(encoder, distribution, self.architecture)
         _check_arrays(path, "weights", self.weights, shapes)
         moments: dict[str, tuple[int, ...]] = {"count": (1,)}
         for name, size, found, used in (
@@ -163,22 +167,41 @@ def _check_arrays(
 
 
 def build_policy(
+    policy_name: str,
     observation_space: Space[Any],
     action_space: Space[Any],
     config: PPOConfig,
+    architecture: Architecture,
     rng: np.random.Generator,
     metadata: Mapping[str, Any] | None = None,
 ) -> Policy:
     """Returns a policy for these spaces whose network is still to be set."""
-    encoder = ObservationEncoder(observation_space)
+    distribution = action_distribution(action_space, architecture.squash_output)
+    encoder = policy_encoder(policy_name, observation_space, distribution)
     normalizer = None
     if _normalizes(encoder, config):
         normalizer = ObservationNormalizer(encoder.numeric, config.clip_observation)
-    return Policy(encoder, normalizer, action_distribution(action_space), rng, metadata)
+    return Policy(encoder, normalizer, distribution, rng, metadata)
+
+
+def acting_network(state: ModelState, policy: Policy) -> PolicyNetwork:
+    """Returns what acts for a model: NumPy for dense networks, TensorFlow for convolutions."""
+    if not policy.encoder.images:
+        return actor_network(state.weights, state.architecture.activation)
+    try:
+        from batchppo.graph_network import restored_network
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"this policy reads images, for which it needs TensorFlow: {error}; "
+            f"`pip install tensorflow`"
+        ) from error
+    return restored_network(policy, state.architecture, state.weights)
 
 
 def load_policy(path: PathLike, seed: int | None = None) -> Policy:
-    """Returns the policy of a model file, ready to act. TensorFlow is not needed.
+    """Returns the policy of a model file, ready to act.
+
+    TensorFlow is only needed for policies that read images.
 
     Args:
         path: a file that `BatchPPO.save` wrote.
@@ -195,8 +218,16 @@ def load_policy(path: PathLike, seed: int | None = None) -> Policy:
         "config": state.config.to_json(),
     }
     rng = np.random.default_rng(seed)
-    policy = build_policy(state.observation_space, state.action_space, state.config, rng, metadata)
-    policy.network = actor_network(state.weights, state.architecture.activation)
+    policy = build_policy(
+        state.policy_name,
+        state.observation_space,
+        state.action_space,
+        state.config,
+        state.architecture,
+        rng,
+        metadata,
+    )
+    policy.network = acting_network(state, policy)
     if policy.normalizer is not None:
         policy.normalizer.restore(state.observation_moments)
     return policy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -12,44 +12,51 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from batchppo.actions import ActionDistribution
-from batchppo.architecture import Architecture
+from batchppo.architecture import CONVOLUTIONS, Architecture
+from batchppo.inputs import ACTION_MASK, VECTOR
+from batchppo.masks import FORBIDDEN
+from batchppo.observations import ObservationEncoder
+
+TensorInputs = Mapping[str, tf.Tensor]
 
 
 class ActorCritic:
-    """Two separate dense networks: from normalized observations to parameters and to values.
+    """From normalized inputs to the distributions' parameters and to values.
+
+    Policy and value have dense networks of their own. Images go through convolutions first, which
+    both share unless the architecture says otherwise.
 
     Args:
-        input_size: how many numbers an observation row has.
+        encoder: what the inputs look like.
         distribution: what the parameters describe.
         architecture: layers and initial weights.
         seed: of the initial weights.
 
     Attributes:
         variables: everything that is trained, by the name under which it is stored.
+        has_images: whether there are convolutions.
     """
 
     def __init__(
         self,
-        input_size: int,
+        encoder: ObservationEncoder,
         distribution: ActionDistribution,
         architecture: Architecture,
         seed: int,
     ) -> None:
+        make = _LayerMaker(architecture, np.random.SeedSequence(seed).generate_state(64).tolist())
         outputs = distribution.parameter_size - distribution.free_size
-        seeds = iter(np.random.SeedSequence(seed).generate_state(64).tolist())
-
-        def layers(widths: tuple[int, ...], outputs: int, gain: float) -> list[Any]:
-            hidden = [
-                _dense(width, architecture.activation, architecture.ortho_init, math.sqrt(2), seeds)
-                for width in widths
-            ]
-            return [*hidden, _dense(outputs, "linear", architecture.ortho_init, gain, seeds)]
-
-        self._actor = layers(architecture.pi, outputs, 0.01)
-        self._critic = layers(architecture.vf, 1, 1.0)
+        self._actor = make.dense(architecture.pi, outputs, gain=0.01)
+        self._critic = make.dense(architecture.vf, 1, gain=1.0)
         self.variables: dict[str, keras.Variable] = {}
-        for name, stack in (("actor", self._actor), ("critic", self._critic)):
-            self.variables.update(_build(name, stack, input_size))
+        self.has_images = bool(encoder.images)
+        size = encoder.size + architecture.features_dim * len(encoder.images)
+        self.variables.update(_build("actor", self._actor, (size,)))
+        self.variables.update(_build("critic", self._critic, (size,)))
+        self._actor_images = self._images("images", encoder, make)
+        self._critic_images = self._actor_images
+        if self.has_images and not architecture.share_features_extractor:
+            self._critic_images = self._images("critic_images", encoder, make)
         self._log_std: keras.Variable | None = None
         if distribution.free_size:
             initial = keras.initializers.Constant(architecture.log_std_init)
@@ -61,17 +68,20 @@ class ActorCritic:
         """The variables in the order in which the optimizer keeps its moments."""
         return list(self.variables.values())
 
-    def parameters(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Returns the distributions' parameters, shape [B, P], for inputs of shape [B, size]."""
-        outputs = _apply(self._actor, inputs)
-        if self._log_std is None:
-            return outputs
-        log_std = tf.broadcast_to(tf.convert_to_tensor(self._log_std), tf.shape(outputs))
-        return tf.concat([outputs, log_std], axis=-1)
+    def forward(self, inputs: TensorInputs) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the parameters, shape [B, P], and V(s), shape [B], of B rows of inputs."""
+        features = _features(self._actor_images, inputs)
+        same = self._critic_images is self._actor_images
+        others = features if same else _features(self._critic_images, inputs)
+        return self._head(features, inputs), _apply(self._critic, others)[:, 0]
 
-    def values(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Returns V(s), shape [B], for inputs of shape [B, size]."""
-        return _apply(self._critic, inputs)[:, 0]
+    def parameters(self, inputs: TensorInputs) -> tf.Tensor:
+        """Returns the distributions' parameters, shape [B, P], of B rows of inputs."""
+        return self._head(_features(self._actor_images, inputs), inputs)
+
+    def values(self, inputs: TensorInputs) -> tf.Tensor:
+        """Returns V(s), shape [B], of B rows of inputs."""
+        return _apply(self._critic, _features(self._critic_images, inputs))[:, 0]
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Returns copies of all variables by name."""
@@ -82,24 +92,72 @@ class ActorCritic:
         for name, variable in self.variables.items():
             variable.assign(weights[name])
 
+    def _images(
+        self, prefix: str, encoder: ObservationEncoder, make: _LayerMaker
+    ) -> dict[str, list[Any]]:
+        stacks = {}
+        for name, shape in encoder.images.items():
+            stacks[name] = make.nature_cnn()
+            self.variables.update(_build(f"{prefix}/{name}", stacks[name], shape))
+        return stacks
 
-def _dense(width: int, activation: str, orthogonal: bool, gain: float, seeds: Any) -> Any:
-    seed = next(seeds)
-    initializer = (
-        keras.initializers.Orthogonal(gain, seed=seed)
-        if orthogonal
-        else keras.initializers.GlorotUniform(seed=seed)
-    )
-    return keras.layers.Dense(width, activation=activation, kernel_initializer=initializer)
+    def _head(self, features: tf.Tensor, inputs: TensorInputs) -> tf.Tensor:
+        outputs = _apply(self._actor, features)
+        if self._log_std is not None:
+            log_std = tf.broadcast_to(tf.convert_to_tensor(self._log_std), tf.shape(outputs))
+            return tf.concat([outputs, log_std], axis=-1)
+        mask = inputs.get(ACTION_MASK)
+        return outputs if mask is None else tf.where(mask, outputs, FORBIDDEN)
 
 
-def _build(name: str, layers: list[Any], input_size: int) -> dict[str, keras.Variable]:
+class _LayerMaker:
+    """Makes layers with the architecture's activation and initial weights."""
+
+    def __init__(self, architecture: Architecture, seeds: list[int]) -> None:
+        self._architecture = architecture
+        self._seeds: Iterator[int] = iter(seeds)
+
+    def dense(self, widths: tuple[int, ...], outputs: int, gain: float) -> list[Any]:
+        """Returns hidden layers and a linear output layer."""
+        activation = self._architecture.activation
+        hidden = [self._dense(width, activation, math.sqrt(2.0)) for width in widths]
+        return [*hidden, self._dense(outputs, "linear", gain)]
+
+    def nature_cnn(self) -> list[Any]:
+        """Returns three convolutions and a dense layer, see `CONVOLUTIONS`."""
+        convolutions = [
+            keras.layers.Conv2D(
+                filters,
+                kernel,
+                strides,
+                activation="relu",
+                kernel_initializer=self._initializer(math.sqrt(2.0)),
+            )
+            for filters, kernel, strides in CONVOLUTIONS
+        ]
+        features = self._dense(self._architecture.features_dim, "relu", math.sqrt(2.0))
+        return [*convolutions, keras.layers.Flatten(), features]
+
+    def _dense(self, width: int, activation: str, gain: float) -> Any:
+        initializer = self._initializer(gain)
+        return keras.layers.Dense(width, activation=activation, kernel_initializer=initializer)
+
+    def _initializer(self, gain: float) -> Any:
+        seed = next(self._seeds)
+        if self._architecture.ortho_init:
+            return keras.initializers.Orthogonal(gain, seed=seed)
+        return keras.initializers.GlorotUniform(seed=seed)
+
+
+def _build(prefix: str, layers: list[Any], shape: tuple[int, ...]) -> dict[str, keras.Variable]:
+    """Builds the layers one after the other and returns their variables by name."""
     variables = {}
+    batch_shape: tuple[int | None, ...] = (None, *shape)
     for i, layer in enumerate(layers):
-        layer.build((None, input_size))
-        variables[f"{name}/{i}/kernel"] = layer.kernel
-        variables[f"{name}/{i}/bias"] = layer.bias
-        input_size = layer.units
+        layer.build(batch_shape)
+        batch_shape = layer.compute_output_shape(batch_shape)
+        for variable in layer.trainable_variables:
+            variables[f"{prefix}/{i}/{variable.name}"] = variable
     return variables
 
 
@@ -107,3 +165,12 @@ def _apply(layers: list[Any], inputs: tf.Tensor) -> tf.Tensor:
     for layer in layers:
         inputs = layer(inputs)
     return inputs
+
+
+def _features(images: Mapping[str, list[Any]], inputs: TensorInputs) -> tf.Tensor:
+    """Returns the vector and the features of all images side by side, shape [B, features]."""
+    parts = [inputs[VECTOR]] if VECTOR in inputs else []
+    for name, layers in images.items():
+        pixels = tf.cast(inputs[name], tf.float32) * (1.0 / 255.0)
+        parts.append(_apply(layers, pixels))
+    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)

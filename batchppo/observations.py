@@ -1,4 +1,4 @@
-"""From raw observations of a space to the rows of numbers that a dense network reads."""
+"""From raw observations of a space to what networks read."""
 
 from __future__ import annotations
 
@@ -10,48 +10,68 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchppo.errors import SpaceError
+from batchppo.inputs import ACTION_MASK, VECTOR, Inputs
 
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
 
 
 class ObservationEncoder:
-    """Flattens and one-hot encodes observations of a space.
+    """Turns observations of a space into what networks read.
 
     A Box is flattened; Discrete and MultiDiscrete become one-hot; MultiBinary becomes 0 and 1; a
     Dict is its entries side by side, in the space's order.
 
     Args:
         space: the observation space of one environment.
+        images: whether images (see `is_image`) stay images instead of being flattened.
+        mask_size: the length of the `action_mask` that a Dict may have, which is then no part of
+            the observation; None to take an entry of that name like any other.
 
     Attributes:
         space: the same.
-        size: how many numbers a row has.
+        size: how many numbers the vector has.
         numeric: which of them are measurements, and so to be normalized, shape [size].
+        images: the shapes of the images, by name.
+        masked: whether the observations bring action masks.
 
     Raises:
-        SpaceError: a space of another kind.
+        SpaceError: a space of another kind, or a mask of another length.
     """
 
-    def __init__(self, space: spaces.Space[Any]) -> None:
+    def __init__(
+        self, space: spaces.Space[Any], images: bool = False, mask_size: int | None = None
+    ) -> None:
         self.space = space
-        self._leaves = list(_leaves(space, ()))
-        widths = [leaf.width for _, leaf in self._leaves]
+        leaves = dict(_leaves(space, ()))
+        self.masked = mask_size is not None and (ACTION_MASK,) in leaves
+        self._checked = leaves.copy()
+        if self.masked:
+            _require_mask_size(leaves.pop((ACTION_MASK,)).width, mask_size)
+        pictures = {path: leaf for path, leaf in leaves.items() if images and is_image(leaf.space)}
+        self._images = {".".join(path) or "image": path for path in pictures}
+        self.images = {
+            name: tuple(pictures[path].space.shape or ()) for name, path in self._images.items()
+        }
+        self._vector = [(path, leaf) for path, leaf in leaves.items() if path not in pictures]
+        widths = [leaf.width for _, leaf in self._vector]
         self.size = sum(widths)
-        self.numeric = np.repeat([leaf.numeric for _, leaf in self._leaves], widths)
-        self._only = self._leaves[0][1] if self._leaves[0][0] == () else None
+        self.numeric = np.repeat(
+            np.array([leaf.numeric for _, leaf in self._vector], np.bool_), widths
+        )
 
-    def encode(self, batch: Any) -> FloatArray:
-        """Returns a batch of n observations as rows, shape [n, size], float32 or float64."""
-        if self._only is not None:
-            return self._only.encode(np.asarray(batch))
-        columns = []
-        for path, leaf in self._leaves:
-            value = batch
-            for key in path:
-                value = value[key]
-            columns.append(leaf.encode(np.asarray(value)))
-        return np.concatenate(columns, axis=1)
+    def encode(self, batch: Any) -> Inputs:
+        """Returns a batch of n observations as inputs with n rows; vectors are not normalized."""
+        inputs: Inputs = {}
+        if self._vector:
+            columns = [leaf.encode(np.asarray(_at(batch, path))) for path, leaf in self._vector]
+            inputs[VECTOR] = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+        for name, path in self._images.items():
+            inputs[name] = np.asarray(_at(batch, path))
+        if self.masked:
+            mask = np.asarray(batch[ACTION_MASK])
+            inputs[ACTION_MASK] = mask.reshape(len(mask), -1).astype(np.bool_)
+        return inputs
 
     def as_batch(self, observation: Any) -> tuple[Any, bool]:
         """Returns an observation as a batch, and whether a single one came.
@@ -70,7 +90,7 @@ class ObservationEncoder:
             )
         single = {
             leaf.is_single(_entry(observation, path, self.space), ".".join(path))
-            for path, leaf in self._leaves
+            for path, leaf in self._checked.items()
         }
         if len(single) != 1:
             raise SpaceError(
@@ -94,7 +114,7 @@ class _Leaf:
         self.width = width
         self.numeric = numeric
         self.encode = encode
-        self._space = space
+        self.space = space
         self._shape = tuple(space.shape or ())
 
     def is_single(self, value: Any, name: str) -> bool:
@@ -105,7 +125,7 @@ class _Leaf:
             raise SpaceError(f"predict got {value!r}, which is no array: {error}") from None
         where = f" for '{name}'" if name else ""
         if array.dtype.kind not in "biuf":
-            raise SpaceError(f"predict got {value!r}{where}, expected numbers of {self._space}")
+            raise SpaceError(f"predict got {value!r}{where}, expected numbers of {self.space}")
         self._check_range(array, where)
         if array.shape == self._shape:
             return True
@@ -114,18 +134,37 @@ class _Leaf:
         raise SpaceError(
             f"predict got an observation of shape {array.shape}{where}, expected {self._shape} "
             f"for one observation or (n, {', '.join(map(str, self._shape))}) for n of them, "
-            f"as in {self._space}"
+            f"as in {self.space}"
         )
 
     def _check_range(self, array: NDArray[Any], where: str) -> None:
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise SpaceError(f"predict got NaN or infinity{where}, expected finite numbers")
-        if isinstance(self._space, spaces.Discrete):
-            start, end = int(self._space.start), int(self._space.start + self._space.n)
+        if isinstance(self.space, spaces.Discrete):
+            start, end = int(self.space.start), int(self.space.start + self.space.n)
             if array.size and (array.min() < start or array.max() >= end):
                 raise SpaceError(
                     f"predict got {array}{where}, expected whole numbers in [{start}, {end})"
                 )
+
+
+def is_image(space: spaces.Space[Any]) -> bool:
+    """Returns whether a space is of pictures: a Box of uint8, height x width x channels."""
+    return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) == 3
+
+
+def _require_mask_size(came: int, expected: int | None) -> None:
+    if came != expected:
+        raise SpaceError(
+            f"the observation's '{ACTION_MASK}' has {came} entries, expected {expected}: one for "
+            f"each choice, those of a MultiDiscrete side by side"
+        )
+
+
+def _at(batch: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        batch = batch[key]
+    return batch
 
 
 def _leaves(

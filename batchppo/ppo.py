@@ -19,7 +19,6 @@ from batchppo.arguments import (
     refuse_unknown_constructor_arguments,
     refuse_unknown_load_arguments,
     require_equal_spaces,
-    require_policy,
     require_schedules,
 )
 from batchppo.callback import CallbackLike, CallbackList, as_callback
@@ -27,10 +26,12 @@ from batchppo.config import PPOConfig
 from batchppo.dense import actor_network
 from batchppo.environments import EnvLike, as_vector_env
 from batchppo.episodes import EpisodeStatistics
+from batchppo.graph_network import GraphNetwork
 from batchppo.learner import Learner
 from batchppo.logger import Logger
 from batchppo.model_file import PathLike
 from batchppo.model_state import ModelState, build_policy
+from batchppo.policies import require_policy
 from batchppo.progress_callback import ProgressBarCallback
 from batchppo.rollout import Rollout, RolloutCollector
 from batchppo.run_logger import RunLogger
@@ -46,7 +47,8 @@ class BatchPPO:
     normalized inside of the agent, with statistics that are saved with it.
 
     Args:
-        policy: "MlpPolicy", two separate dense networks.
+        policy: "MlpPolicy" (dense networks), "CnnPolicy" (images of uint8, channels last) or
+            "MultiInputPolicy" (Dict observations).
         env: an id (made with batchgym in worker processes), any `gymnasium.vector.VectorEnv` in
             any autoreset mode, or a single `gymnasium.Env`.
         learning_rate: Adam's step size; a number, "linear:3e-4", a schedule of
@@ -67,7 +69,7 @@ class BatchPPO:
         stats_window_size: over how many episodes the logged means go.
         tensorboard_log: folder for TensorBoard's files; None for none.
         policy_kwargs: `net_arch`, `activation_fn`, `ortho_init`, `log_std_init`,
-            `optimizer_kwargs`.
+            `squash_output`, `features_dim`, `share_features_extractor`, `optimizer_kwargs`.
         verbose: 0 for silence, 1 to print the figures of each iteration.
         seed: of everything random here and in the environments; None for a fresh one, which
             `agent.seed` then tells.
@@ -78,6 +80,12 @@ class BatchPPO:
         normalize_rewards: whether the update sees normalized rewards.
         clip_observation: the largest absolute value of a normalized observation.
         clip_reward: the largest absolute value of a normalized reward.
+        objective: "clip" for the clipped surrogate, or "kl_penalty" for the adaptive divergence
+            penalty of the paper's section 4, with a cutoff as in the first batch-ppo.
+        kl_target: the divergence per update that the penalty aims at.
+        kl_init_penalty: the penalty's weight at the start.
+        kl_cutoff_factor: from how many times the target on a quadratic penalty is added.
+        kl_cutoff_coef: the weight of the quadratic penalty.
 
     Attributes:
         config: the hyperparameters, immutable.
@@ -123,6 +131,11 @@ class BatchPPO:
         normalize_rewards: bool = True,
         clip_observation: float = 10.0,
         clip_reward: float = 10.0,
+        objective: str = "clip",
+        kl_target: float = 0.01,
+        kl_init_penalty: float = 1.0,
+        kl_cutoff_factor: float = 2.0,
+        kl_cutoff_coef: float = 1000.0,
         **unknown: Never,
     ) -> None:
         refuse_unknown_constructor_arguments(unknown)
@@ -145,9 +158,14 @@ class BatchPPO:
             normalize_rewards=normalize_rewards,
             clip_observation=clip_observation,
             clip_reward=clip_reward,
+            objective=objective,
+            kl_target=kl_target,
+            kl_init_penalty=kl_init_penalty,
+            kl_cutoff_factor=kl_cutoff_factor,
+            kl_cutoff_coef=kl_cutoff_coef,
         )
         require_policy(policy)
-        architecture = Architecture.from_policy_kwargs(policy_kwargs)
+        architecture = Architecture.from_policy_kwargs(policy_kwargs, policy)
         vector_env = as_vector_env(env, num_envs, num_workers)
         spaces = vector_env.single_observation_space, vector_env.single_action_space
         self._assemble(policy, config, architecture, *spaces, seed, device)
@@ -173,17 +191,23 @@ class BatchPPO:
         self._action_rng = np.random.default_rng([self.seed, 0])
         self._collector: RolloutCollector | None = None
         predict_rng = np.random.default_rng([self.seed, 2])
-        self.policy = build_policy(observation_space, action_space, config, predict_rng)
+        self.policy = build_policy(
+            policy_name, observation_space, action_space, config, architecture, predict_rng
+        )
         for space in (observation_space, action_space):
             space_to_json(space)  # an agent that could not be saved must not be trained
         self._learner = Learner(
-            self.policy.encoder.size,
+            self.policy.encoder,
             self.policy.distribution,
             config,
             architecture,
             self.seed,
             device,
         )
+        if self.policy.encoder.images:
+            self.policy.network = GraphNetwork(
+                self._learner.network, self.policy.encoder, self._learner.device
+            )
         self._renew_policy()
 
     # Training
@@ -248,9 +272,9 @@ class BatchPPO:
         collector = self._require_collector()
         if reset_num_timesteps:
             self.num_timesteps = 0
-        self._learner.warm_up(collector.n_steps, collector.env.num_envs)
         if reset_num_timesteps or not collector.started:
             collector.start(self._environment_seed())
+        self._learner.warm_up(collector.n_steps, collector.inputs)
         watchers = [as_callback(callback), ProgressBarCallback() if progress_bar else None]
         present = [watcher for watcher in watchers if watcher is not None]
         watcher = CallbackList(present) if present else None
@@ -289,9 +313,10 @@ class BatchPPO:
         return rollout
 
     def _renew_policy(self) -> None:
-        """Gives the acting policy the network's present weights."""
-        weights = self._learner.network.weights()
-        self.policy.network = actor_network(weights, self.architecture.activation)
+        """Gives an acting policy in NumPy the present weights; in TensorFlow it shares them."""
+        if not self.policy.encoder.images:
+            weights = self._learner.network.weights()
+            self.policy.network = actor_network(weights, self.architecture.activation)
 
     def _environment_seed(self) -> int:
         """Returns the seed of the next reset: the agent's, or one derived from the steps made."""
@@ -307,6 +332,7 @@ class BatchPPO:
         state: None = None,
         episode_start: Any = None,
         deterministic: bool = False,
+        action_masks: Any = None,
     ) -> tuple[Any, None]:
         """Returns the action for an observation, or the actions for a batch; see `Policy.predict`.
 
@@ -315,11 +341,12 @@ class BatchPPO:
             state: None; this policy carries no state.
             episode_start: not needed by a policy without state.
             deterministic: the most likely action instead of a random one.
+            action_masks: which choices are allowed, shape [choices] or [n, choices].
 
         Returns:
             The action or actions as the environment takes them, and the state for the next call.
         """
-        return self.policy.predict(observation, state, episode_start, deterministic)
+        return self.policy.predict(observation, state, episode_start, deterministic, action_masks)
 
     # Environment and logger
 
@@ -479,6 +506,7 @@ class BatchPPO:
             num_envs=self.n_envs,
             num_timesteps=self.num_timesteps,
             n_updates=learner.n_updates,
+            kl_penalty=learner.kl_penalty,
             random={name: rng.bit_generator.state for name, rng in self._generators().items()},
             weights=learner.network.weights(),
             optimizer=learner.updater.optimizer_state(),
@@ -491,6 +519,7 @@ class BatchPPO:
         learner.network.set_weights(state.weights)
         learner.updater.restore_optimizer(state.optimizer)
         learner.n_updates = state.n_updates
+        learner.kl_penalty = state.kl_penalty
         self.num_timesteps = state.num_timesteps
         if normalizer is not None and state.observation_moments:
             normalizer.restore(state.observation_moments)

@@ -11,7 +11,9 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from batchppo.episodes import EpisodeStatistics
-from batchppo.errors import NonFiniteError
+from batchppo.errors import NonFiniteError, SpaceError
+from batchppo.inputs import ACTION_MASK, VECTOR, Inputs, concatenate, count_rows, map_inputs
+from batchppo.masks import mask_size, require_choices
 from batchppo.policy import Policy
 from batchppo.transitions import Stepper, Transitions
 
@@ -25,25 +27,25 @@ class Rollout(NamedTuple):
     """A rollout's rows, time-major. Rows behind an early end are not valid.
 
     Attributes:
-        inputs: normalized observations; row T is what the next rollout begins with,
-            shape [T + 1, N, size], float32.
+        inputs: normalized observations; row T is what the next rollout begins with, arrays of
+            shape [T + 1, N, ...].
         actions: as stored for learning, shape [T, N, ...].
         rewards: raw rewards, shape [T, N], float64.
         terminated: shape [T, N].
         truncated: shape [T, N]; False where terminated.
         valid: which rows are transitions, shape [T, N].
         final_inputs: normalized final observations of the truncated rows, in the order of
-            `np.argwhere(truncated & valid)`, shape [n, size], float32.
+            `np.argwhere(truncated & valid)`; None where there are none.
         seconds: time spent in the environment and in acting, by name.
     """
 
-    inputs: NDArray[np.float32]
+    inputs: Inputs
     actions: NDArray[Any]
     rewards: NDArray[np.float64]
     terminated: BoolArray
     truncated: BoolArray
     valid: BoolArray
-    final_inputs: NDArray[np.float32]
+    final_inputs: Inputs | None
     seconds: dict[str, float]
 
 
@@ -78,14 +80,23 @@ class RolloutCollector:
         self._policy = policy
         self._rng = rng
         self._stepper = Stepper(env)
-        self._rows: FloatArray = np.empty(0, np.float32)
+        self._inputs: Inputs = {}
+        self._masked_by_infos = False
 
     def start(self, seed: int | None) -> None:
         """Resets all environments; environment i gets `seed + i`."""
-        observations, _ = self._stepper.reset(seed=seed)
-        self._rows = self._encode(observations, 0)
+        observations, infos = self._stepper.reset(seed=seed)
+        self._masked_by_infos = (
+            ACTION_MASK in infos and mask_size(self._policy.distribution) is not None
+        )
+        self._inputs = self._encode(observations, infos, 0)
         self.episodes.begin(self.env.num_envs)
         self.started = True
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the next step acts on, normalized, arrays of shape [N, ...]."""
+        return self._policy.normalize(self._inputs)
 
     def collect(self, timesteps: int, steps: int, on_step: OnStep | None = None) -> Rollout | None:
         """Returns the next rollout, or None if `on_step` ended it.
@@ -102,18 +113,18 @@ class RolloutCollector:
         Raises:
             NonFiniteError: an environment returned NaN or infinity.
         """
-        draft = _Draft(self._policy, self.n_steps, self.env.num_envs, self._rows.dtype)
+        draft = _Draft(self._policy, self.n_steps, self._inputs)
         noise = self._policy.distribution.draw_noise(self._rng, (steps, self.env.num_envs))
         # Should a step raise, the environments' state is unknown: the next rollout resets them.
         self.started = False
         for t in range(steps):
             began = time.perf_counter()
-            actions = draft.act(t, self._rows, noise[t], ~self._stepper.pending)
+            actions = draft.act(t, self._inputs, noise[t], ~self._stepper.pending)
             acted = time.perf_counter()
             step = self._stepper.step(self._policy.distribution.to_environment(actions))
             stepped = time.perf_counter()
             timesteps += int(np.count_nonzero(step.valid))
-            self._rows = self._encode(step.observations, timesteps)
+            self._inputs = self._encode(step.observations, step.infos, timesteps)
             draft.keep(t, step, timesteps)
             self.episodes.update(step)
             draft.seconds["acting"] += acted - began
@@ -122,40 +133,66 @@ class RolloutCollector:
                 self.started = True
                 return None
         self.started = True
-        return draft.finish(steps, self._rows)
+        return draft.finish(steps, self._inputs)
 
-    def _encode(self, observations: Any, timesteps: int) -> FloatArray:
+    def _encode(self, observations: Any, infos: dict[str, Any], timesteps: int) -> Inputs:
         # May be a view into the environment's memory: it is read before the next step.
-        rows = self._policy.encoder.encode(observations)
-        _require_finite(rows, "observation", timesteps)
-        return rows
+        inputs = self._policy.encoder.encode(observations)
+        if VECTOR in inputs:
+            _require_finite(inputs[VECTOR], "observation", timesteps)
+        if self._masked_by_infos:
+            inputs[ACTION_MASK] = self._masks(infos)
+        if ACTION_MASK in inputs:
+            require_choices(inputs[ACTION_MASK], self._policy.distribution)
+        return inputs
+
+    def _masks(self, infos: dict[str, Any]) -> BoolArray:
+        """Returns the masks of an `infos`; environments that give none allow everything."""
+        size = self._policy.distribution.parameter_size
+        came = infos.get(ACTION_MASK)
+        if came is None:
+            raise SpaceError(
+                f"the environments gave an info['{ACTION_MASK}'] at their reset, but none in a "
+                f"later step; give one in every step and reset"
+            )
+        masks = np.ones((self.env.num_envs, size), np.bool_)
+        for i in np.flatnonzero(infos[f"_{ACTION_MASK}"]):
+            masks[i] = np.asarray(came[i], np.bool_).ravel()
+        return masks
 
 
 class _Draft:
     """A rollout being written."""
 
-    def __init__(self, policy: Policy, n_steps: int, num_envs: int, dtype: Any) -> None:
-        encoder, distribution = policy.encoder, policy.distribution
+    def __init__(self, policy: Policy, n_steps: int, like: Inputs) -> None:
+        distribution = policy.distribution
+        num_envs = count_rows(like)
         self._policy = policy
         self._learns = policy.normalizer is not None and policy.normalizer.moments.count == 0
-        self._raw = np.empty((n_steps, num_envs, encoder.size), dtype)
-        self._inputs = np.zeros((n_steps + 1, num_envs, encoder.size), np.float32)
+        self._raw = np.empty(0)
+        if policy.normalizer is not None:
+            self._raw = np.empty((n_steps, *like[VECTOR].shape), like[VECTOR].dtype)
+        self._inputs = map_inputs(
+            lambda array: np.zeros((n_steps + 1, *array.shape), array.dtype), policy.normalize(like)
+        )
         shape = (n_steps, num_envs, *distribution.action_shape)
         self._actions = np.zeros(shape, distribution.action_dtype)
         self._rewards = np.zeros((n_steps, num_envs), np.float64)
         self._terminated = np.zeros((n_steps, num_envs), np.bool_)
         self._truncated = np.zeros((n_steps, num_envs), np.bool_)
         self._valid = np.zeros((n_steps, num_envs), np.bool_)
-        self._final: list[NDArray[np.float32]] = []
+        self._final: list[Inputs] = []
         self.seconds = {"environment": 0.0, "acting": 0.0}
 
-    def act(self, t: int, rows: FloatArray, noise: FloatArray, valid: BoolArray) -> NDArray[Any]:
+    def act(self, t: int, encoded: Inputs, noise: FloatArray, valid: BoolArray) -> NDArray[Any]:
         """Keeps the observations of step t and returns the actions for them."""
-        self._raw[t] = rows
-        if self._learns and self._policy.normalizer is not None:
-            self._policy.normalizer.update(rows[valid])
-        inputs = self._policy.normalize(rows)
-        self._inputs[t] = inputs
+        if self._policy.normalizer is not None:
+            self._raw[t] = encoded[VECTOR]
+            if self._learns:
+                self._policy.normalizer.update(encoded[VECTOR][valid])
+        inputs = self._policy.normalize(encoded)
+        for name, array in inputs.items():
+            self._inputs[name][t] = array
         actions = self._policy.sample(inputs, noise)
         self._actions[t] = actions
         return actions
@@ -169,17 +206,20 @@ class _Draft:
         self._valid[t] = step.valid
         if step.final_observations is None:
             return
-        rows = self._policy.encoder.encode(step.final_observations)
-        _require_finite(rows, "final observation", timesteps, np.flatnonzero(step.truncated))
-        self._final.append(self._policy.normalize(rows)[step.valid[step.truncated]])
+        encoded = self._policy.encoder.encode(step.final_observations)
+        if VECTOR in encoded:
+            envs = np.flatnonzero(step.truncated)
+            _require_finite(encoded[VECTOR], "final observation", timesteps, envs)
+        counted = step.valid[step.truncated]
+        self._final.append(map_inputs(lambda a: a[counted], self._policy.normalize(encoded)))
 
-    def finish(self, steps: int, rows: FloatArray) -> Rollout:
-        """Returns the rollout of the first `steps` steps, which `rows` follow."""
-        self._inputs[steps] = self._policy.normalize(rows)
+    def finish(self, steps: int, encoded: Inputs) -> Rollout:
+        """Returns the rollout of the first `steps` steps, which `encoded` follows."""
+        for name, array in self._policy.normalize(encoded).items():
+            self._inputs[name][steps] = array
         normalizer = self._policy.normalizer
         if normalizer is not None and not self._learns:
             normalizer.update(self._raw[:steps][self._valid[:steps]])
-        size = self._inputs.shape[-1]
         return Rollout(
             inputs=self._inputs,
             actions=self._actions,
@@ -187,7 +227,7 @@ class _Draft:
             terminated=self._terminated,
             truncated=self._truncated,
             valid=self._valid,
-            final_inputs=np.concatenate([np.empty((0, size), np.float32), *self._final]),
+            final_inputs=concatenate(self._final) if self._final else None,
             seconds=self.seconds,
         )
 

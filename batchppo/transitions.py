@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from batchppo.environments import autoreset_mode
+from batchppo.inputs import ACTION_MASK
 
 BoolArray = NDArray[np.bool_]
 
@@ -108,8 +109,8 @@ class Stepper:
             # Copied, since the environment may write the reset into the same memory.
             final = _rows(result.observations, result.truncated)
             result = result._replace(final_observations=final)
-        observations, _ = self._env.reset(options={"reset_mask": done})
-        return result._replace(observations=observations)
+        observations, infos = self._env.reset(options={"reset_mask": done})
+        return result._replace(observations=observations, infos=_merged(result.infos, infos, done))
 
 
 _MODES: dict[AutoresetMode, Callable[[Stepper, Transitions], Transitions]] = {
@@ -117,6 +118,15 @@ _MODES: dict[AutoresetMode, Callable[[Stepper, Transitions], Transitions]] = {
     AutoresetMode.SAME_STEP: Stepper._same_step,
     AutoresetMode.DISABLED: Stepper._disabled,
 }
+
+
+def _merged(infos: dict[str, Any], reset: dict[str, Any], done: BoolArray) -> dict[str, Any]:
+    """Returns a step's infos with the action masks that a reset of some environments gave."""
+    if ACTION_MASK not in reset or ACTION_MASK not in infos:
+        return infos
+    masks, present = infos[ACTION_MASK].copy(), infos[f"_{ACTION_MASK}"].copy()
+    masks[done], present[done] = reset[ACTION_MASK][done], reset[f"_{ACTION_MASK}"][done]
+    return {**infos, ACTION_MASK: masks, f"_{ACTION_MASK}": present}
 
 
 def _rows(batch: Any, mask: BoolArray) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import keras
@@ -12,9 +12,11 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from batchppo import losses
+from batchppo.compilation import compiled
 from batchppo.config import PPOConfig
 from batchppo.distributions import TensorDistribution
 from batchppo.errors import ModelFileError
+from batchppo.inputs import ACTION_MASK, Inputs, count_rows, map_inputs
 from batchppo.minibatches import Minibatches
 from batchppo.networks import ActorCritic
 
@@ -26,8 +28,9 @@ class Batch(NamedTuple):
     """A rollout's rows as an update reads them; B rows, of which some may be padding.
 
     Attributes:
-        inputs: normalized observations, shape [B, size].
+        inputs: normalized observations by name, shapes [B, ...].
         actions: as stored, shape [B, ...].
+        old_parameters: of the distributions that acted, shape [B, P].
         old_log_prob: under the policy that acted, shape [B].
         old_values: before the update, shape [B].
         advantages: shape [B].
@@ -36,6 +39,7 @@ class Batch(NamedTuple):
 
     inputs: Any
     actions: Any
+    old_parameters: Any
     old_log_prob: Any
     old_values: Any
     advantages: Any
@@ -50,6 +54,7 @@ class Coefficients(NamedTuple):
     clip_range_vf: Any
     ent_coef: Any
     vf_coef: Any
+    kl_penalty: Any
 
 
 class Metrics(NamedTuple):
@@ -59,8 +64,23 @@ class Metrics(NamedTuple):
     policy_loss: Any
     value_loss: Any
     entropy: Any
+    kl: Any
     approx_kl: Any
     clip_fraction: Any
+
+
+class Evaluation(NamedTuple):
+    """What a network says of a rollout.
+
+    Attributes:
+        parameters: of the distributions, shape [B, P].
+        log_prob: of the actions, shape [B].
+        values: of all inputs, shape [B + N].
+    """
+
+    parameters: NDArray[np.float32]
+    log_prob: NDArray[np.float32]
+    values: NDArray[np.float32]
 
 
 class UpdateResult(NamedTuple):
@@ -106,9 +126,12 @@ class Updater:
         self._config = config
         self.optimizer = keras.optimizers.Adam(0.0, epsilon=adam_epsilon)
         self.optimizer.build(network.trainable_variables)
-        self._update = _compiled(self._all_minibatches, jit_compile)
-        self._evaluate = _compiled(self._log_prob_and_values)
-        self._value = _compiled(network.values)
+        self._update = compiled(self._all_minibatches, jit_compile)
+        self._evaluate = compiled(self._evaluation)
+        self._value = compiled(network.values)
+        self._kl = compiled(
+            lambda inputs, old: distribution.kl_divergence(old, network.parameters(inputs))
+        )
 
     @property
     def traces(self) -> int:
@@ -136,36 +159,49 @@ class Updater:
         for i, variable in enumerate(self.optimizer.variables):
             variable.assign(state[str(i)])
 
-    def evaluate(
-        self, inputs: NDArray[np.float32], actions: NDArray[Any]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns the actions' log-probabilities, shape [B], and all values, shape [B + N].
+    def evaluate(self, inputs: Inputs, actions: NDArray[Any]) -> Evaluation:
+        """Returns what the network says of a rollout's rows.
 
         Args:
-            inputs: normalized observations, shape [B + N, size]; the last N have no action.
+            inputs: normalized observations, shapes [B + N, ...]; the last N have no action.
             actions: as stored, shape [B, ...].
         """
-        log_prob, values = self._evaluate(tf.constant(inputs), tf.constant(actions))
-        return log_prob.numpy(), values.numpy()
+        evaluated = self._evaluate(_tensors(inputs), tf.constant(actions))
+        return Evaluation(*(tensor.numpy() for tensor in evaluated))
 
-    def values(self, inputs: NDArray[np.float32], chunk: int) -> NDArray[np.float32]:
+    def values(self, inputs: Inputs, chunk: int) -> NDArray[np.float32]:
         """Returns V(s), shape [n], for any number n of inputs, `chunk` at a time.
 
         The last chunk is padded, so that the function is compiled for one shape only.
         """
-        count = len(inputs)
-        padded = np.zeros((-(-count // chunk) * chunk, inputs.shape[1]), np.float32)
-        padded[:count] = inputs
-        chunks = (padded[i : i + chunk] for i in range(0, len(padded), chunk))
-        values = [self._value(tf.constant(rows)).numpy() for rows in chunks]
-        return np.concatenate([np.empty(0, np.float32), *values])[:count]
+        count = count_rows(inputs)
+        read = {name: array for name, array in inputs.items() if name != ACTION_MASK}
+        padding = -count % chunk
+        padded = map_inputs(
+            lambda a: np.concatenate([a, np.zeros((padding, *a.shape[1:]), a.dtype)]), read
+        )
+        chunks = (
+            map_inputs(lambda a, start=start: a[start : start + chunk], padded)
+            for start in range(0, count, chunk)
+        )
+        values = [self._value(_tensors(rows)).numpy() for rows in chunks]
+        return np.concatenate(values)[:count] if values else np.empty(0, np.float32)
+
+    def kl_divergence(
+        self, inputs: Inputs, old_parameters: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Returns KL(old || present policy) of every row, shape [B]."""
+        divergence: NDArray[np.float32] = self._kl(
+            _tensors(inputs), tf.constant(old_parameters)
+        ).numpy()
+        return divergence
 
     def update(
         self, batch: Batch, minibatches: Minibatches, coefficients: Coefficients
     ) -> UpdateResult:
         """Makes the gradient steps of all minibatches and returns what they gave."""
         sums, seen, steps, finite = self._update(
-            Batch(*map(tf.constant, batch)),
+            Batch(_tensors(batch.inputs), *map(tf.constant, batch[1:])),
             tf.constant(minibatches.rows),
             tf.constant(minibatches.weights),
             tf.constant(minibatches.total, tf.int32),
@@ -175,11 +211,12 @@ class Updater:
         means = Metrics(*(float(total) / max(seen, 1) for total in sums))
         return UpdateResult(means, steps, bool(finite) and steps < seen, bool(finite))
 
-    def _log_prob_and_values(
-        self, inputs: tf.Tensor, actions: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        parameters = self._network.parameters(inputs[: tf.shape(actions)[0]])
-        return self._distribution.log_prob(parameters, actions), self._network.values(inputs)
+    def _evaluation(
+        self, inputs: Mapping[str, tf.Tensor], actions: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        parameters, values = self._network.forward(inputs)
+        parameters = parameters[: tf.shape(actions)[0]]
+        return parameters, self._distribution.log_prob(parameters, actions), values
 
     def _all_minibatches(
         self,
@@ -199,7 +236,7 @@ class Updater:
 
         def body(i: tf.Tensor, sums: Metrics, steps: tf.Tensor, finite: tf.Tensor) -> Any:
             del finite
-            minibatch = Batch(*(tf.gather(column, rows[i]) for column in batch))
+            minibatch = tf.nest.map_structure(lambda column: tf.gather(column, rows[i]), batch)
             gradients, metrics = self.gradients(minibatch, weights[i], coefficients)
             finite = tf.math.is_finite(tf.linalg.global_norm(gradients) + metrics.loss)
             go = finite & self._close_enough(metrics.approx_kl)
@@ -230,16 +267,16 @@ class Updater:
         self.optimizer.apply(gradients)
 
     def _loss(self, minibatch: Batch, weights: tf.Tensor, coefficients: Coefficients) -> Metrics:
-        parameters = self._network.parameters(minibatch.inputs)
+        parameters, values = self._network.forward(minibatch.inputs)
         log_prob = self._distribution.log_prob(parameters, minibatch.actions)
         log_ratio = losses.log_ratio(log_prob, minibatch.old_log_prob)
         ratio = tf.exp(log_ratio)
         advantages = minibatch.advantages
         if self._config.normalize_advantage:
             advantages = losses.normalized_advantages(advantages, weights)
-        surrogate = losses.clipped_surrogate(ratio, advantages, coefficients.clip_range)
+        surrogate = self._surrogate(ratio, advantages, coefficients.clip_range)
         value_loss = losses.value_loss(
-            self._network.values(minibatch.inputs),
+            values,
             minibatch.old_values,
             minibatch.returns,
             coefficients.clip_range_vf if self._config.clip_range_vf is not None else None,
@@ -249,16 +286,37 @@ class Updater:
             "policy_loss": surrogate,
             "value_loss": value_loss,
             "entropy": self._distribution.entropy(parameters),
+            "kl": self._exact_kl(minibatch.old_parameters, parameters),
             "approx_kl": losses.approximate_kl(log_ratio),
             "clip_fraction": clipped,
         }
         means = {name: losses.weighted_mean(values, weights) for name, values in rows.items()}
         loss = (
             means["policy_loss"]
+            + self._kl_loss(means["kl"], coefficients.kl_penalty)
             + coefficients.vf_coef * means["value_loss"]
             - coefficients.ent_coef * means["entropy"]
         )
         return Metrics(loss=loss, **means)
+
+    def _surrogate(
+        self, ratio: tf.Tensor, advantages: tf.Tensor, clip_range: tf.Tensor
+    ) -> tf.Tensor:
+        if self._config.objective == "clip":
+            return losses.clipped_surrogate(ratio, advantages, clip_range)
+        return -ratio * advantages
+
+    def _exact_kl(self, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
+        if self._config.objective == "clip":
+            return tf.zeros(tf.shape(new)[0])
+        return self._distribution.kl_divergence(old, new)
+
+    def _kl_loss(self, kl: tf.Tensor, penalty: tf.Tensor) -> tf.Tensor:
+        config = self._config
+        if config.objective == "clip":
+            return 0.0
+        cutoff = config.kl_cutoff_factor * config.kl_target
+        return losses.kl_penalty_loss(kl, penalty, cutoff, config.kl_cutoff_coef)
 
     def _close_enough(self, approx_kl: tf.Tensor) -> tf.Tensor:
         if self._config.target_kl is None:
@@ -300,15 +358,8 @@ class Warmup:
             self._error = error
 
 
-def _compiled(method: Callable[..., Any], jit_compile: bool = False) -> Any:
-    """Returns a TensorFlow function of its own around a method.
-
-    TensorFlow counts the traces of a method over all instances, and would warn of "frequent
-    retracing" when a program makes a few agents; a lambda is counted by itself. Loops and
-    conditions are TensorFlow's already: without autograph, tracing takes half the time.
-    """
-    function = lambda *arguments: method(*arguments)  # noqa: E731, PLW0108
-    return tf.function(function, jit_compile=jit_compile, autograph=False)
+def _tensors(inputs: Inputs) -> dict[str, tf.Tensor]:
+    return {name: tf.constant(array) for name, array in inputs.items()}
 
 
 def _values(variables: list[keras.Variable]) -> list[Any]:

@@ -7,19 +7,22 @@ import pytest
 import tensorflow as tf
 from gymnasium import spaces
 
-from batchppo.actions import Categorical, DiagonalGaussian, action_distribution
+from batchppo.actions import Choices, DiagonalGaussian, action_distribution
 from batchppo.distributions import tensor_distribution
 from batchppo.errors import SpaceError
 
 SPACES = {
     "gaussian": spaces.Box(-1.0, 1.0, (2, 3), np.float32),
+    "squashed": spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([3.0, 0.5], np.float32)),
     "categorical": spaces.Discrete(5, start=2),
+    "choices": spaces.MultiDiscrete([2, 3, 4]),
+    "binary": spaces.MultiBinary(3),
 }
 MANY = 200_000
 
 
 def both_sides(kind):
-    acting = action_distribution(SPACES[kind])
+    acting = action_distribution(SPACES[kind], squash=kind == "squashed")
     return acting, tensor_distribution(acting)
 
 
@@ -63,14 +66,14 @@ def test_gaussian_log_probability_by_hand():
 
 
 def test_categorical_log_probability_by_hand():
-    learning = tensor_distribution(Categorical(spaces.Discrete(3)))
+    learning = tensor_distribution(Choices(spaces.Discrete(3)))
     logits = tf.constant([[math.log(1.0), math.log(2.0), math.log(5.0)]] * 2)
     got = learning.log_prob(logits, tf.constant([1, 2])).numpy()
     assert got == pytest.approx([math.log(2 / 8), math.log(5 / 8)])
 
 
 def test_categorical_samples_have_the_probabilities_of_the_softmax():
-    acting = Categorical(spaces.Discrete(3))
+    acting = Choices(spaces.Discrete(3))
     logits = np.log(np.array([[1.0, 2.0, 5.0]], np.float32)).repeat(MANY, axis=0)
     drawn = acting.sample(logits, acting.draw_noise(np.random.default_rng(0), (MANY,)))
     assert np.bincount(drawn) / MANY == pytest.approx([1 / 8, 2 / 8, 5 / 8], abs=0.005)
@@ -79,7 +82,7 @@ def test_categorical_samples_have_the_probabilities_of_the_softmax():
 def test_modes():
     gaussian = DiagonalGaussian(spaces.Box(-1, 1, (2,), np.float32))
     assert gaussian.mode(np.array([[3.0, -4.0, 9.0, 9.0]])).tolist() == [[3.0, -4.0]]
-    assert Categorical(spaces.Discrete(3)).mode(np.array([[0.0, 2.0, 1.0]])).tolist() == [1]
+    assert Choices(spaces.Discrete(3)).mode(np.array([[0.0, 2.0, 1.0]])).tolist() == [1]
 
 
 def test_environments_get_the_space_s_shape_type_start_and_bounds():
@@ -87,7 +90,7 @@ def test_environments_get_the_space_s_shape_type_start_and_bounds():
     got = gaussian.to_environment(np.array([[-3.0, 5.0]], np.float32))
     assert got.tolist() == [[[-1.0], [2.0]]]
     assert got.dtype == np.float64
-    choice = Categorical(spaces.Discrete(3, start=-1)).to_environment(np.array([0, 2], np.int32))
+    choice = Choices(spaces.Discrete(3, start=-1)).to_environment(np.array([0, 2], np.int32))
     assert choice.tolist() == [-1, 1]
     assert choice.dtype == np.int64
 
@@ -103,6 +106,52 @@ def test_an_extreme_deviation_stays_finite():
     drawn = acting.sample(parameters, np.ones((1, 6), np.float32))
     assert np.isfinite(drawn).all()
     assert np.isfinite(learning.log_prob(tf.constant(parameters), tf.constant(drawn)).numpy()).all()
+
+
+def test_choices_of_several_are_drawn_one_by_one():
+    acting = Choices(spaces.MultiDiscrete([2, 3], start=[10, 20]))
+    logits = np.array([[0.0, 5.0, 1.0, 2.0, 9.0]], np.float32)
+    assert acting.mode(logits).tolist() == [[1, 2]]
+    assert acting.to_environment(acting.mode(logits)).tolist() == [[11, 22]]
+    grid = Choices(spaces.MultiDiscrete([[2, 2], [3, 3]]))
+    assert grid.to_environment(np.array([[0, 1, 2, 1]])).tolist() == [[[0, 1], [2, 1]]]
+
+
+def test_binary_samples_have_the_probabilities_of_the_sigmoid():
+    acting, _ = both_sides("binary")
+    logits = np.log(np.array([[0.1, 0.5, 0.9]], np.float32) / np.array([[0.9, 0.5, 0.1]]))
+    rows = logits.astype(np.float32).repeat(MANY, axis=0)
+    drawn = acting.sample(rows, acting.draw_noise(np.random.default_rng(0), (MANY,)))
+    assert drawn.mean(axis=0) == pytest.approx([0.1, 0.5, 0.9], abs=0.005)
+    assert acting.to_environment(drawn).dtype == np.int8
+
+
+def test_squashed_actions_fill_their_bounds_and_never_leave_them():
+    acting, _ = both_sides("squashed")
+    actions = acting.to_environment(
+        np.array([[0.0, 0.0], [50.0, 50.0], [-50.0, -50.0]], np.float32)
+    )
+    assert actions == pytest.approx(np.array([[1.0, 0.25], [3.0, 0.5], [-1.0, 0.0]]))
+    assert all(acting.space.contains(action) for action in actions)
+
+
+def test_a_squashed_density_integrates_to_one():
+    """The log-probability is that of the action as the environment gets it, bounds included."""
+    space = spaces.Box(-2.0, 6.0, (1,), np.float32)
+    acting = action_distribution(space, squash=True)
+    learning = tensor_distribution(acting)
+    before = np.linspace(-9.0, 9.0, 20_001, dtype=np.float32)[:, None]
+    parameters = np.tile(np.array([[0.4, -0.3]], np.float32), (len(before), 1))
+    density = np.exp(learning.log_prob(tf.constant(parameters), tf.constant(before)).numpy())
+    actions = acting.to_environment(before)[:, 0].astype(np.float64)
+    assert np.trapezoid(density, actions) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_squashing_needs_finite_bounds_and_a_box():
+    with pytest.raises(SpaceError, match="finite action bounds.*RescaleAction"):
+        action_distribution(spaces.Box(-np.inf, 1.0, (1,), np.float32), squash=True)
+    with pytest.raises(SpaceError, match="squash_output=True needs a Box"):
+        action_distribution(spaces.Discrete(2), squash=True)
 
 
 @pytest.mark.parametrize(

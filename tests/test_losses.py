@@ -60,3 +60,20 @@ def test_a_ratio_stays_finite():
     log_ratio = losses.log_ratio(tensor(1e6, -1e6, 0.5), tensor(0.0, 0.0, 0.25))
     assert np.isfinite(tf.exp(log_ratio).numpy()).all()
     assert log_ratio.numpy()[2] == pytest.approx(0.25)
+
+
+def test_penalty_and_cutoff():
+    got = [
+        losses.kl_penalty_loss(tf.constant(kl), tf.constant(2.0), cutoff=0.02, cutoff_coef=1000.0)
+        for kl in (0.01, 0.05)
+    ]
+    assert [float(loss) for loss in got] == pytest.approx([0.02, 0.1 + 1000 * 0.03**2])
+
+
+def test_the_penalty_adapts_within_bounds():
+    adapt = losses.adapted_penalty
+    assert adapt(1.0, kl=0.02, kl_target=0.01) == 1.5
+    assert adapt(1.0, kl=0.005, kl_target=0.01) == pytest.approx(1 / 1.5)
+    assert adapt(1.0, kl=0.011, kl_target=0.01) == 1.0
+    assert adapt(1e4, kl=1.0, kl_target=0.01) == 1e4
+    assert adapt(1e-4, kl=0.0, kl_target=0.01) == 1e-4

@@ -21,19 +21,19 @@ MIXED = spaces.Dict(
 def test_a_box_is_flattened():
     encoder = ObservationEncoder(spaces.Box(-1.0, 1.0, (2, 3), np.float32))
     batch = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
-    assert encoder.encode(batch).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
+    assert encoder.encode(batch)["vector"].tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
     assert encoder.numeric.all()
 
 
 def test_discrete_is_one_hot_from_its_start():
     encoder = ObservationEncoder(spaces.Discrete(3, start=5))
-    assert encoder.encode(np.array([5, 7])).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert encoder.encode(np.array([5, 7]))["vector"].tolist() == [[1, 0, 0], [0, 0, 1]]
     assert not encoder.numeric.any()
 
 
 def test_multi_discrete_is_one_hot_per_component():
     encoder = ObservationEncoder(spaces.MultiDiscrete([2, 3], start=[0, 10]))
-    assert encoder.encode(np.array([[1, 10], [0, 12]])).tolist() == [
+    assert encoder.encode(np.array([[1, 10], [0, 12]]))["vector"].tolist() == [
         [0, 1, 1, 0, 0],
         [1, 0, 0, 0, 1],
     ]
@@ -50,14 +50,14 @@ def test_a_dict_is_its_entries_side_by_side_in_the_space_s_order():
     }
     # Gymnasium sorts a plain dict's keys: gear, keys, lamps, more, speed.
     expected = [0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 9.0, 7.0, 8.0]
-    assert encoder.encode(batch).tolist() == [expected]
+    assert encoder.encode(batch)["vector"].tolist() == [expected]
     assert encoder.numeric.tolist() == [False] * 10 + [True] * 3
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int64, np.float16])
 def test_any_number_type(dtype):
     encoder = ObservationEncoder(spaces.Box(0, 100, (2,), dtype))
-    rows = encoder.encode(np.array([[1, 99]], dtype))
+    rows = encoder.encode(np.array([[1, 99]], dtype))["vector"]
     assert rows.dtype in (np.float32, np.float64)
     assert rows.tolist() == [[1, 99]]
 
@@ -71,10 +71,10 @@ def test_single_and_batched_are_told_apart(space):
     single = space.sample()
     batch, is_single = encoder.as_batch(single)
     assert is_single
-    assert encoder.encode(batch).shape == (1, encoder.size)
+    assert encoder.encode(batch)["vector"].shape == (1, encoder.size)
     again, is_single = encoder.as_batch(batch)
     assert not is_single
-    assert np.array_equal(encoder.encode(again), encoder.encode(batch))
+    assert np.array_equal(encoder.encode(again)["vector"], encoder.encode(batch)["vector"])
 
 
 BOX = spaces.Box(-1.0, 1.0, (3,), np.float32)
@@ -115,3 +115,32 @@ def test_entries_that_disagree_about_the_batch_axis_are_refused():
 def test_other_spaces_are_refused_with_a_way_out(space):
     with pytest.raises(SpaceError, match="not supported.*FlattenObservation"):
         ObservationEncoder(space)
+
+
+PICTURE = spaces.Box(0, 255, (36, 40, 3), np.uint8)
+
+
+def test_images_stay_images_where_asked_for():
+    space = spaces.Dict(eye=PICTURE, more=spaces.Dict(eye=PICTURE), speed=BOX)
+    encoder = ObservationEncoder(space, images=True)
+    assert encoder.images == {"eye": (36, 40, 3), "more.eye": (36, 40, 3)}
+    assert encoder.size == 3
+    batch = {"eye": np.ones((2, 36, 40, 3), np.uint8), "speed": np.zeros((2, 3))}
+    inputs = encoder.encode({**batch, "more": {"eye": batch["eye"]}})
+    assert {name: array.shape for name, array in inputs.items()} == {
+        "vector": (2, 3), "eye": (2, 36, 40, 3), "more.eye": (2, 36, 40, 3),
+    }  # fmt: skip
+    assert inputs["eye"].dtype == np.uint8
+    assert ObservationEncoder(PICTURE, images=True).images == {"image": (36, 40, 3)}
+    assert ObservationEncoder(space).size == 3 + 2 * 36 * 40 * 3
+
+
+def test_an_action_mask_is_no_part_of_the_observation():
+    space = spaces.Dict(action_mask=spaces.MultiBinary(4), speed=BOX)
+    encoder = ObservationEncoder(space, mask_size=4)
+    inputs = encoder.encode({"action_mask": np.array([[1, 0, 0, 1]]), "speed": np.zeros((1, 3))})
+    assert inputs["action_mask"].tolist() == [[True, False, False, True]]
+    assert inputs["vector"].shape == (1, 3)
+    assert ObservationEncoder(space).size == 7
+    with pytest.raises(SpaceError, match="'action_mask' has 4 entries, expected 5"):
+        ObservationEncoder(space, mask_size=5)

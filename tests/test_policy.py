@@ -14,6 +14,12 @@ from batchppo.dense import actor_network
 from batchppo.errors import NonFiniteError
 from batchppo.model_state import build_policy
 from batchppo.networks import ActorCritic
+from batchppo.observations import ObservationEncoder
+
+
+def box(size):
+    return spaces.Box(-1, 1, (size,), np.float32)
+
 
 ACTIONS = {"box": spaces.Box(-1, 1, (2,), np.float32), "discrete": spaces.Discrete(4)}
 
@@ -38,32 +44,36 @@ def test_activation_names():
 def test_numpy_puts_out_keras_parameters(actions, widths, activation):
     distribution = action_distribution(ACTIONS[actions])
     architecture = Architecture(pi=widths, activation=activation, log_std_init=-0.7)
-    network = ActorCritic(6, distribution, architecture, seed=3)
-    inputs = np.random.default_rng(0).standard_normal((50, 6), np.float32)
+    encoder = ObservationEncoder(box(6))
+    network = ActorCritic(encoder, distribution, architecture, seed=3)
+    inputs = {"vector": np.random.default_rng(0).standard_normal((50, 6), np.float32)}
     got = actor_network(network.weights(), activation)(inputs)
-    expected = network.parameters(tf.constant(inputs)).numpy()
+    expected = network.parameters(inputs).numpy()
     assert got == pytest.approx(expected, abs=1e-5)
     shapes = {name: weights.shape for name, weights in network.weights().items()}
-    assert shapes == weight_shapes(6, distribution, architecture)
+    assert shapes == weight_shapes(encoder, distribution, architecture)
 
 
 def test_initial_weights():
     distribution = action_distribution(ACTIONS["box"])
-    network = ActorCritic(8, distribution, Architecture(pi=(8,), vf=(8,)), seed=0)
+    encoder = ObservationEncoder(box(8))
+    network = ActorCritic(encoder, distribution, Architecture(pi=(8,), vf=(8,)), seed=0)
     hidden = network.weights()["actor/0/kernel"]
     assert hidden @ hidden.T == pytest.approx(2.0 * np.eye(8), abs=1e-5)  # orthogonal, sqrt(2)
     head = network.weights()["actor/1/kernel"]
     assert head.T @ head == pytest.approx(1e-4 * np.eye(2), abs=1e-8)
-    other = ActorCritic(8, distribution, Architecture(pi=(8,), vf=(8,)), seed=1)
+    other = ActorCritic(encoder, distribution, Architecture(pi=(8,), vf=(8,)), seed=1)
     assert not np.array_equal(hidden, other.weights()["actor/0/kernel"])
-    glorot = ActorCritic(8, distribution, Architecture(pi=(8,), ortho_init=False), seed=0)
+    glorot = ActorCritic(encoder, distribution, Architecture(pi=(8,), ortho_init=False), seed=0)
     assert np.abs(glorot.weights()["actor/0/kernel"]).max() < np.sqrt(6 / 16)
 
 
 def test_weights_that_are_not_finite_are_named():
     config = PPOConfig(normalize_observations=False)
-    policy = build_policy(ACTIONS["box"], ACTIONS["discrete"], config, np.random.default_rng(0))
-    shapes = weight_shapes(2, policy.distribution, Architecture())
+    spaces_ = box(2), ACTIONS["discrete"]
+    rng = np.random.default_rng(0)
+    policy = build_policy("MlpPolicy", *spaces_, config, Architecture(), rng)
+    shapes = weight_shapes(policy.encoder, policy.distribution, Architecture())
     policy.network = actor_network({n: np.full(s, np.nan) for n, s in shapes.items()}, "tanh")
     with pytest.raises(NonFiniteError, match="weights are not finite"):
         policy.predict(np.zeros(2))

@@ -15,17 +15,19 @@ from batchppo.distributions import tensor_distribution
 from batchppo.errors import ModelFileError
 from batchppo.minibatches import Minibatches, shuffled_minibatches
 from batchppo.networks import ActorCritic
+from batchppo.observations import ObservationEncoder
 from batchppo.update import Batch, Coefficients, Updater, Warmup
 
 ROWS, SIZE = 64, 3
 SPACES = {"box": spaces.Box(-1, 1, (2,), np.float32), "discrete": spaces.Discrete(4)}
-COEFFICIENTS = Coefficients(1e-2, 0.2, 0.3, 0.01, 0.5)
+ENCODER = ObservationEncoder(spaces.Box(-1, 1, (SIZE,), np.float32))
+COEFFICIENTS = Coefficients(1e-2, 0.2, 0.3, 0.01, 0.5, 1.0)
 
 
 def make_updater(space="discrete", seed=0, jit_compile=False, **config):
     distribution = action_distribution(SPACES[space])
     architecture = Architecture(pi=(8,), vf=(8,))
-    network = ActorCritic(SIZE, distribution, architecture, seed)
+    network = ActorCritic(ENCODER, distribution, architecture, seed)
     config = PPOConfig(**{"batch_size": 16, "n_epochs": 2, **config})
     learning = tensor_distribution(distribution)
     return Updater(network, learning, config, adam_epsilon=1e-5, jit_compile=jit_compile)
@@ -35,12 +37,24 @@ def make_batch(updater, space="discrete", seed=1):
     rng = np.random.default_rng(seed)
     inputs = rng.standard_normal((ROWS + 1, SIZE), np.float32)
     distribution = action_distribution(SPACES[space])
-    parameters = updater._network.parameters(tf.constant(inputs[:-1])).numpy()
+    parameters = updater._network.parameters(vector(inputs[:-1])).numpy()
     actions = distribution.sample(parameters, distribution.draw_noise(rng, (ROWS,)))
-    old_log_prob, values = updater.evaluate(inputs, actions)
+    evaluation = updater.evaluate({"vector": inputs}, actions)
+    values = evaluation.values[:-1]
     advantages = rng.standard_normal(ROWS).astype(np.float32)
-    returns = advantages + values[:-1]
-    return Batch(inputs[:-1], actions, old_log_prob, values[:-1], advantages, returns)
+    return Batch(
+        {"vector": inputs[:-1]},
+        actions,
+        evaluation.parameters,
+        evaluation.log_prob,
+        values,
+        advantages,
+        advantages + values,
+    )
+
+
+def vector(inputs):
+    return {"vector": tf.constant(inputs)}
 
 
 def minibatches(valid=ROWS, batch_size=16, n_epochs=2, seed=2):
@@ -54,7 +68,7 @@ def plain_update(updater, batch, chosen, coefficients):
     variables = network.trainable_variables
     optimizer = keras.optimizers.Adam(coefficients.learning_rate, epsilon=1e-5)
     for rows, weights in zip(chosen.rows[: chosen.total], chosen.weights, strict=False):
-        part = Batch(*(tf.constant(column[rows[weights == 1]]) for column in batch))
+        part = tf.nest.map_structure(lambda c, r=rows[weights == 1]: tf.constant(c[r]), batch)
         advantages = part.advantages
         advantages = (advantages - tf.reduce_mean(advantages)) / (
             tf.math.reduce_std(advantages) + 1e-8
@@ -104,7 +118,7 @@ def test_graph_and_xla_agree():
 def test_the_ratio_is_1_before_the_first_step(space):
     updater = make_updater(space, n_epochs=1)
     batch = make_batch(updater, space)
-    parameters = updater._network.parameters(tf.constant(batch.inputs))
+    parameters = updater._network.parameters(batch.inputs)
     log_prob = updater._distribution.log_prob(parameters, tf.constant(batch.actions)).numpy()
     assert np.exp(log_prob - batch.old_log_prob) == pytest.approx(1.0, abs=1e-5)
     one = minibatches(n_epochs=1, batch_size=ROWS)
@@ -126,8 +140,8 @@ def test_one_trace_whatever_the_number_of_valid_rows():
 def test_rows_that_do_not_count_change_nothing():
     updaters = [make_updater(), make_updater()]
     batch = make_batch(updaters[0])
-    spoilt = Batch(*(np.array(column) for column in batch))
-    for column in spoilt:
+    spoilt = tf.nest.map_structure(np.array, batch)
+    for column in tf.nest.flatten(spoilt):
         column[40:] = 3 if column.dtype == np.int32 else 1e6
     for updater, rows in zip(updaters, (batch, spoilt), strict=True):
         updater.update(rows, minibatches(valid=40), COEFFICIENTS)
@@ -153,7 +167,8 @@ def test_target_kl_ends_the_update_before_the_step():
 def test_a_step_that_is_not_finite_is_not_applied(column):
     updater = make_updater()
     batch = make_batch(updater)
-    getattr(batch, column)[5] = np.nan
+    spoilt = batch.inputs["vector"] if column == "inputs" else getattr(batch, column)
+    spoilt[5] = np.nan
     result = updater.update(batch, minibatches(batch_size=ROWS), COEFFICIENTS)
     assert not result.finite
     assert not result.stopped_by_kl
@@ -169,7 +184,7 @@ def test_a_value_range_bounds_how_far_values_move():
     moves = []
     for updater in (free, bounded):
         updater.update(batch, minibatches(n_epochs=10), tight)
-        values = updater._network.values(tf.constant(batch.inputs)).numpy()
+        values = updater._network.values(batch.inputs).numpy()
         moves.append(np.abs(values - batch.old_values).mean())
     assert moves[1] < 0.5 * moves[0]
 
@@ -186,9 +201,10 @@ def test_an_infinite_gradient_norm_bound_is_none():
 def test_values_of_any_number_of_rows():
     updater = make_updater()
     inputs = np.random.default_rng(0).standard_normal((11, SIZE), np.float32)
-    expected = updater._network.values(tf.constant(inputs)).numpy()
+    expected = updater._network.values(vector(inputs)).numpy()
     for count in (0, 1, 4, 5, 11):
-        assert updater.values(inputs[:count], chunk=4) == pytest.approx(expected[:count], abs=1e-6)
+        got = updater.values({"vector": inputs[:count]}, chunk=4)
+        assert got == pytest.approx(expected[:count], abs=1e-6)
     assert updater._value.experimental_get_tracing_count() == 1
 
 
@@ -204,7 +220,8 @@ def test_warming_up_changes_no_weight():
 def test_what_goes_wrong_while_warming_up_is_raised_by_wait():
     updater = make_updater()
     wrong = Minibatches(np.zeros((2, 2), np.int32), np.zeros((3, 5), np.float32), 0, 0)
-    batch = make_batch(updater)._replace(inputs=np.zeros((ROWS, SIZE + 1), np.float32))
+    inputs = {"vector": np.zeros((ROWS, SIZE + 1), np.float32)}
+    batch = make_batch(updater)._replace(inputs=inputs)
     with pytest.raises(Exception, match=r"."):
         Warmup(updater, batch, wrong).wait()
 
@@ -229,3 +246,30 @@ def test_a_foreign_optimizer_state_is_refused_whole():
     with pytest.raises(ModelFileError, match=f"optimizer array {last}: .*got none"):
         updater.restore_optimizer({name: a + 1 for name, a in state.items() if name != last})
     assert all(np.array_equal(a, before[name]) for name, a in updater.optimizer_state().items())
+
+
+def test_the_penalty_pulls_towards_the_old_policy():
+    moved = []
+    for penalty in (0.0, 100.0):
+        updater = make_updater(n_epochs=8, objective="kl_penalty", kl_cutoff_coef=1e-3)
+        batch = make_batch(updater)
+        coefficients = COEFFICIENTS._replace(kl_penalty=penalty, ent_coef=0.0, vf_coef=0.0)
+        updater.update(batch, minibatches(n_epochs=8), coefficients)
+        moved.append(updater.kl_divergence(batch.inputs, batch.old_parameters).mean())
+    assert moved[1] < 0.2 * moved[0]
+
+
+def test_the_penalty_objective_does_not_clip():
+    batch = make_batch(make_updater())
+    spread = batch._replace(old_log_prob=batch.old_log_prob - 1.0)  # every ratio is e
+    one = minibatches(n_epochs=1, batch_size=ROWS)
+    changed = []
+    for objective in ("clip", "kl_penalty"):
+        updater = make_updater(objective=objective, normalize_advantage=False, max_grad_norm=None)
+        before = updater._network.weights()
+        good = spread._replace(advantages=np.ones(ROWS, np.float32))
+        nothing_else = Coefficients(1e-2, 0.2, np.inf, 0.0, 0.0, 0.0)
+        updater.update(good, one, nothing_else)
+        after = updater._network.weights()
+        changed.append(any(not np.array_equal(before[n], after[n]) for n in before))
+    assert changed == [False, True]

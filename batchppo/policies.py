@@ -1,0 +1,75 @@
+"""The kinds of policy by name, and which observations each reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gymnasium import Space, spaces
+
+from batchppo.actions import ActionDistribution
+from batchppo.errors import SpaceError, did_you_mean
+from batchppo.masks import mask_size
+from batchppo.observations import ObservationEncoder, is_image
+
+POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
+
+_MIN_PIXELS = 36  # what the three convolutions leave at least one number of
+
+
+def require_policy(policy: Any) -> None:
+    """Raises ValueError unless `policy` is a policy's name."""
+    if policy not in POLICIES:
+        raise ValueError(
+            f"unknown policy {policy!r}.{did_you_mean(str(policy), POLICIES)} "
+            f"Known are: {', '.join(POLICIES)}"
+        )
+
+
+def policy_encoder(
+    policy: str, space: Space[Any], distribution: ActionDistribution
+) -> ObservationEncoder:
+    """Returns how a policy reads observations of a space.
+
+    "MlpPolicy" flattens everything; "CnnPolicy" reads one image; "MultiInputPolicy" reads a Dict,
+    images in it as images. An `action_mask` in a Dict masks the actions, where they are choices.
+
+    Raises:
+        ValueError: an unknown policy.
+        SpaceError: the policy cannot read the space.
+    """
+    require_policy(policy)
+    if policy == "CnnPolicy":
+        _require_image(space)
+    if policy == "MultiInputPolicy" and not isinstance(space, spaces.Dict):
+        raise SpaceError(
+            f"MultiInputPolicy reads a Dict of observations, got {space}; use MlpPolicy, or "
+            f"CnnPolicy for images"
+        )
+    encoder = ObservationEncoder(
+        space, images=policy != "MlpPolicy", mask_size=mask_size(distribution)
+    )
+    for name, (height, width, _) in encoder.images.items():
+        if min(height, width) < _MIN_PIXELS:
+            raise SpaceError(
+                f"image '{name}' has {height} x {width} pixels, the convolutions need "
+                f"{_MIN_PIXELS} x {_MIN_PIXELS}; enlarge it with gymnasium.wrappers."
+                f"ResizeObservation, or use MlpPolicy"
+            )
+    if encoder.size == 0 and not encoder.images:
+        raise SpaceError(f"{space} holds nothing to observe")
+    return encoder
+
+
+def _require_image(space: Space[Any]) -> None:
+    if not is_image(space):
+        raise SpaceError(
+            f"CnnPolicy reads images, a Box of uint8 with shape (height, width, channels); got "
+            f"{space}. Use MlpPolicy for vectors and MultiInputPolicy for a Dict"
+        )
+    first, _, last = space.shape or (0, 0, 0)
+    if first < last and first in (1, 2, 3, 4):
+        raise SpaceError(
+            f"CnnPolicy reads images with the channels last, got shape {space.shape}, which looks "
+            f"like channels first; move them with gymnasium.wrappers.TransformObservation(env, "
+            f"lambda image: image.transpose(1, 2, 0), ...)"
+        )
