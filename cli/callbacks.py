@@ -1,6 +1,6 @@
 """Callbacks that connect a training with what is shown and kept of it."""
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,8 @@ from batchppo.callbacks import BaseCallback, EvalCallback
 
 from .outcome import Evaluation, best_of, save_evaluations
 from .progress import Display
+from .run import Run
 from .run_config import RunConfig
-from .run_folder import RunFolder
 
 
 class ShowProgress(BaseCallback):
@@ -25,45 +25,25 @@ class ShowProgress(BaseCallback):
         self._display.advance(self.num_timesteps, float(np.mean(returns)) if returns else None)
 
 
-class Evaluate(EvalCallback):
-    """Evaluates now and then; keeps the best agent, the newest one, and all results.
-
-    The last evaluation is made by `finish`, of the agent as it is in the end.
+class EvaluateToTheEnd(EvalCallback):
+    """Evaluates now and then, and once more, by `finish`, the agent as it is in the end.
 
     Args:
         env: Where to evaluate.
         config: When to evaluate, and when a mean return is good enough to stop.
-        folder: Where models and results go.
-        display: Where results are shown.
-        earlier: Results of the run before it was resumed.
-
-    Attributes:
-        results: The results so far.
+        folder: Where `best_model.zip` goes; None for nowhere.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        config: RunConfig,
-        folder: RunFolder,
-        display: Display,
-        earlier: Sequence[Evaluation] = (),
-    ) -> None:
+    def __init__(self, env: Any, config: RunConfig, folder: Path | None = None) -> None:
         super().__init__(
             env,
             n_eval_episodes=config.eval_episodes,
             eval_freq=config.eval_every,
-            best_model_save_path=folder.path,
+            best_model_save_path=folder,
             verbose=0,
         )
-        self.results = list(earlier)
-        best = best_of(self.results)
-        if best is not None:
-            self.best_mean_reward = best.mean
         self._until = config.total_timesteps - config.eval_every // 2
         self._stop_at = config.stop_at
-        self._folder = folder
-        self._display = display
 
     def finish(self) -> None:
         """Evaluate the agent at the end of the training, and log the result."""
@@ -79,6 +59,28 @@ class Evaluate(EvalCallback):
     def _on_step(self) -> bool:
         # Shortly before the end there is none: the one at the end follows at once.
         return super()._on_step() if self.num_timesteps < self._until else True
+
+
+class Evaluate(EvaluateToTheEnd):
+    """Keeps the best agent, the newest one, and the results of all evaluations.
+
+    Args:
+        env: Where to evaluate.
+        run: Where models and results go, and the results of the run before it was resumed.
+        display: Where results are shown.
+
+    Attributes:
+        results: The results so far.
+    """
+
+    def __init__(self, env: Any, run: Run, display: Display) -> None:
+        super().__init__(env, run.config, run.folder.path)
+        self.results = list(run.evaluations)
+        best = best_of(self.results)
+        if best is not None:
+            self.best_mean_reward = best.mean
+        self._folder = run.folder
+        self._display = display
 
     def _keep(self, returns: list[float], lengths: list[int]) -> None:
         result = Evaluation(self.num_timesteps, tuple(returns), tuple(lengths))

@@ -11,6 +11,7 @@ MODULES = {
     "atari": ("ale_py",),
     "render": ("pygame", "imageio_ffmpeg"),
     "plot": ("matplotlib",),
+    "tune": ("optuna",),
 }
 
 _ENTRY_POINTS = {"gymnasium.envs.mujoco": "mujoco", "gymnasium.envs.box2d": "box2d"}

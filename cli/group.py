@@ -23,6 +23,7 @@ _COMMANDS = {
     "info": ("info", "Tell what is in a model file or a run."),
     "presets": ("list_presets", "List the presets and their settings."),
     "envs": ("list_envs", "List the environments that are registered."),
+    "tune": ("tune", "Search for hyperparameters."),
     "benchmark": ("benchmark", "Measure how fast this machine trains."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
 }

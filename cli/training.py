@@ -45,7 +45,7 @@ def run_training(run: Run, progress: str) -> Outcome:
         display = make_display(
             messages(), config.task, config.total_timesteps, run.timesteps, progress
         )
-        evaluate = Evaluate(eval_env, config, folder, display, run.evaluations)
+        evaluate = Evaluate(eval_env, run, display)
         outcome = _learn(run, agent, evaluate, display)
         if outcome.exit_code:
             _kill(env, eval_env)

@@ -1,0 +1,171 @@
+"""Searching for hyperparameters: trials, and what is kept of them."""
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+import batchppo
+from batchppo.errors import NonFiniteError
+
+from .build import make_agent, make_evaluation_env, make_training_env
+from .callbacks import EvaluateToTheEnd
+from .console import messages, results
+from .files import write_text
+from .formatting import significant
+from .run_config import RunConfig
+from .search_space import suggest
+from .toml import to_toml
+
+# Trials that run to their end before others are measured by them, and the part of a trial that
+# comes before it can be ended early.
+_FIRST_TRIALS = 5
+_FIRST_PART = 0.3
+
+
+def search(config: RunConfig, folder: Path, trials: int, as_json: bool) -> None:
+    """Make trials until the study has as many as were asked for, and tell the best.
+
+    Args:
+        config: The task; what a trial does not suggest stays as it is here.
+        folder: Where the study is, or will be.
+        trials: Trials that the study has in the end.
+        as_json: Whether to print the result as JSON.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    study = _open_study(config, folder)
+    finished = len(_finished(study))
+    if finished:
+        messages().print(f"{folder} has {finished} trials already.", soft_wrap=True)
+    study.optimize(
+        _objective(config),
+        n_trials=max(0, trials - finished),
+        callbacks=[lambda study, trial: _tell(config, folder, study, trial)],
+    )
+    _show(config, folder, study, as_json)
+
+
+def _open_study(config: RunConfig, folder: Path) -> optuna.Study:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = JournalStorage(JournalFileBackend(str(folder / "study.log")))
+    study = optuna.create_study(
+        storage=storage, study_name=config.task, direction="maximize", load_if_exists=True
+    )
+    # A study that goes on must not suggest the same once more.
+    study.sampler = optuna.samplers.TPESampler(seed=config.seed + len(study.trials))
+    study.pruner = optuna.pruners.MedianPruner(
+        n_startup_trials=_FIRST_TRIALS, n_warmup_steps=int(_FIRST_PART * config.total_timesteps)
+    )
+    return study
+
+
+def _objective(config: RunConfig) -> Callable[[optuna.Trial], float]:
+    def objective(trial: optuna.Trial) -> float:
+        agent = {**config.agent, **suggest(trial, config.num_envs)}
+        return _run_trial(dataclasses.replace(config, agent=agent), trial)
+
+    return objective
+
+
+def _run_trial(config: RunConfig, trial: optuna.Trial) -> float:
+    """Train once, and return the mean return of the last evaluation."""
+    trial.set_user_attr("agent", dict(config.agent))
+    with contextlib.ExitStack() as stack:
+        env = stack.enter_context(contextlib.closing(make_training_env(config)))
+        eval_env = make_evaluation_env(config.environment, config.eval_episodes)
+        stack.enter_context(contextlib.closing(eval_env))
+        eval_env.reset(seed=config.seed)
+        agent = make_agent(config, env, None)
+        agent.set_logger(batchppo.Logger(None, []))
+        watch = _Watch(trial, eval_env, config)
+        try:
+            agent.learn(config.total_timesteps, callback=watch)
+        except NonFiniteError as error:
+            raise optuna.TrialPruned(str(error)) from error
+        if watch.is_hopeless:
+            raise optuna.TrialPruned
+        watch.finish()
+        return float(watch.last_mean_reward)
+
+
+class _Watch(EvaluateToTheEnd):
+    """Reports each evaluation to the trial, and ends the training of a hopeless one."""
+
+    def __init__(self, trial: optuna.Trial, env: Any, config: RunConfig) -> None:
+        super().__init__(env, config)
+        self.is_hopeless = False
+        self._trial = trial
+
+    def evaluate(self) -> bool:
+        """Evaluate now; return False if the trial is hopeless."""
+        go_on = super().evaluate()
+        self._trial.report(float(self.last_mean_reward), self.num_timesteps)
+        self.is_hopeless = self._trial.should_prune()
+        return go_on and not self.is_hopeless
+
+
+def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    states = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
+    return study.get_trials(deepcopy=False, states=states)
+
+
+def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
+    complete = study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
+    return max(complete, key=lambda trial: trial.value or 0.0, default=None)
+
+
+def _tell(
+    config: RunConfig, folder: Path, study: optuna.Study, trial: optuna.trial.FrozenTrial
+) -> None:
+    """Print what became of a trial, and keep the best settings so far."""
+    best = _best(study)
+    if trial.state == optuna.trial.TrialState.PRUNED:
+        steps = max(trial.intermediate_values, default=0)
+        messages().print(f"trial {trial.number}: ended after {steps:,} steps")
+    elif trial.value is not None:
+        is_best = best is not None and best.number == trial.number
+        note = ", the best so far" if is_best else ""
+        messages().print(f"trial {trial.number}: mean return {significant(trial.value)}{note}")
+    if best is not None:
+        write_text(folder / "best.toml", _settings_file(config, best))
+
+
+def _settings_file(config: RunConfig, best: optuna.trial.FrozenTrial) -> str:
+    comment = f"# Trial {best.number} of a search: mean return {significant(best.value or 0.0)}.\n"
+    environment = {"id": config.environment.id, "imports": list(config.environment.imports)}
+    return comment + to_toml(
+        {
+            "task": config.task,
+            "total_timesteps": config.total_timesteps,
+            "num_envs": config.num_envs,
+            "environment": environment,
+            "agent": best.user_attrs["agent"],
+        }
+    )
+
+
+def _show(config: RunConfig, folder: Path, study: optuna.Study, as_json: bool) -> None:
+    best = _best(study)
+    console = results()
+    if as_json:
+        document = {
+            "trials": len(_finished(study)),
+            "best": None if best is None else {"mean": best.value, **best.user_attrs},
+            "file": None if best is None else str(folder / "best.toml"),
+        }
+        console.out(json.dumps(document, indent=2), highlight=False)
+        return
+    if best is None:
+        messages().print("No trial has ended well yet.")
+        return
+    console.print(f"\nbest of {len(_finished(study))} trials of {config.task}\n")
+    console.print(_settings_file(config, best), soft_wrap=True)
+    console.print(
+        f"next\n  batchppo train --config {folder / 'best.toml'} --seeds 0-4", soft_wrap=True
+    )

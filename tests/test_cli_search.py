@@ -1,0 +1,80 @@
+"""`batchppo tune` and `batchppo benchmark`."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import optuna
+import pytest
+from batchppo_cli.search_space import suggest
+from batchppo_cli.settings import check_settings
+from batchppo_cli.toml import to_toml
+from cli_process import run
+
+CHOICES = {
+    "rows": 1024,
+    "learning_rate": 1e-3,
+    "batch_size": 128,
+    "n_epochs": 5,
+    "one_minus_gamma": 0.01,
+    "one_minus_gae_lambda": 0.05,
+    "clip_range": 0.2,
+    "ent_coef": 1e-4,
+    "max_grad_norm": 0.5,
+    "network": "small",
+    "activation_fn": "relu",
+}
+
+
+@pytest.mark.parametrize(("num_envs", "n_steps"), [(8, 128), (1, 1024), (5000, 1)])
+def test_a_suggestion_is_what_the_agent_takes(num_envs: int, n_steps: int) -> None:
+    agent = suggest(optuna.trial.FixedTrial(CHOICES), num_envs)
+    check_settings(agent)
+    assert agent["n_steps"] == n_steps
+    assert agent["gamma"] == pytest.approx(0.99)
+    assert agent["policy_kwargs"] == {"net_arch": [64, 64], "activation_fn": "relu"}
+
+
+def test_toml_is_read_as_it_was_written() -> None:
+    document = {
+        "task": 'a "quoted" \\ task',
+        "number": 3,
+        "left_out": None,
+        "agent": {"rate": 1e-05, "flag": True, "kwargs": {"sizes": [64, 64], "name": "relu"}},
+        "empty": {},
+    }
+    expected = {key: value for key, value in document.items() if key != "left_out"}
+    assert tomllib.loads(to_toml(document)) == expected
+
+
+@pytest.mark.slow
+def test_a_study_goes_on_and_gives_settings(tmp_path: Path) -> None:
+    arguments = ("tune", "CartPole-v1", "--timesteps", "1500", "--eval-episodes", "2")
+    done = run(tmp_path, *arguments, "--trials", "2")
+    assert done.returncode == 0, done.stderr
+    assert "trial 1: " in done.stderr
+    done = run(tmp_path, *arguments, "--trials", "3", "--json")
+    assert "has 2 trials already" in done.stderr
+    assert "trial 2: " in done.stderr
+    result = json.loads(done.stdout)
+    assert result["trials"] == 3
+
+    file = tmp_path / result["file"]
+    assert tomllib.loads(file.read_text())["agent"] == result["best"]["agent"]
+    done = run(tmp_path, "train", "--config", str(file), "--timesteps", "512", "--json")
+    config = json.loads((tmp_path / json.loads(done.stdout)["folder"] / "config.json").read_text())
+    assert config["agent"] == result["best"]["agent"]
+
+
+@pytest.mark.slow
+def test_a_benchmark_of_this_machine(tmp_path: Path) -> None:
+    options = ("--num-envs", "4", "--num-envs", "8", "--num-workers", "1", "--seconds", "0.5")
+    done = run(tmp_path, "benchmark", "cartpole", *options, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [speed["num_envs"] for speed in document["speeds"]] == [4, 8]
+    for speed in document["speeds"]:
+        assert sum(speed["shares"].values()) == pytest.approx(1.0)
+        assert speed["steps_per_second"] > 0
+    assert document["best"] in document["speeds"]
+    assert list(tmp_path.iterdir()) == []
