@@ -5,20 +5,22 @@ Importing it gives every id in Gymnasium's registry a twin in the namespace `bat
     gymnasium.make_vec("batchgym:batchgym/CartPole-v1", num_envs=64)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from batchgym import host
 
 host.require_posix()
 
-from batchgym.bootstrap import in_worker  # noqa: E402
-from batchgym.errors import (  # noqa: E402
-    EnvironmentFailedError,
-    EnvironmentPendingError,
-    NothingPendingError,
-    WorkerDiedError,
-    WorkerStartError,
-)
-from batchgym.registration import make_vec, register_envs, spec  # noqa: E402
-from batchgym.vector_env import ProcessVectorEnv  # noqa: E402
+if TYPE_CHECKING:
+    from batchgym.errors import (
+        EnvironmentFailedError,
+        EnvironmentPendingError,
+        NothingPendingError,
+        WorkerDiedError,
+        WorkerStartError,
+    )
+    from batchgym.registration import make_vec, register_envs, spec
+    from batchgym.vector_env import ProcessVectorEnv
 
 __all__ = [
     "EnvironmentFailedError",
@@ -32,5 +34,22 @@ __all__ = [
     "spec",
 ]
 
-if not in_worker():  # a worker makes environments from specs that it is sent
-    register_envs()
+_MODULES = {
+    "ProcessVectorEnv": "vector_env",
+    "make_vec": "registration",
+    "register_envs": "registration",
+    "spec": "registration",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is used: a worker uses none, and starts faster without."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
+
+
+if not host.in_worker():  # a worker makes environments from specs that it is sent
+    __getattr__("register_envs")()

@@ -36,11 +36,6 @@ _SINGLE_THREAD = (
 _MPI_PREFIXES = ("OMPI_", "PMI_")  # else `from mpi4py import MPI` takes a worker for a rank
 
 
-def in_worker() -> bool:
-    """Says whether this process is a worker (and not a child of one)."""
-    return os.environ.get("BATCHGYM_WORKER") == str(os.getpid())
-
-
 def worker_environ(extra: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment variables of a worker.
 

@@ -1,4 +1,4 @@
-"""What the machine offers: usable cores, and whether spinning pays."""
+"""What this process runs on: the system, its usable cores, and whether it is a worker."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def require_posix() -> None:
             "batchgym needs Linux (or macOS, untested); Windows has neither passed descriptors "
             "nor anonymous shared memory. Install it in WSL 2: https://learn.microsoft.com/windows/wsl"
         )
+
+
+def in_worker() -> bool:
+    """Says whether this process is a worker (and not a child of one), see `batchgym.bootstrap`."""
+    return os.environ.get("BATCHGYM_WORKER") == str(os.getpid())
 
 
 def cpu_quota() -> float | None:

@@ -89,8 +89,9 @@ def test_bad_arguments(kwargs, error, match):
         ProcessVectorEnv(**{"env_fns": [CountingEnv], **kwargs})
 
 
-@pytest.mark.parametrize("context", [None, "fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("daemon", [True, False])
+@pytest.mark.parametrize(
+    ("context", "daemon"), [(None, True), ("fork", False), ("spawn", True), ("forkserver", False)]
+)
 def test_contexts_and_daemon_are_accepted(context, daemon):
     env = ProcessVectorEnv([CountingEnv], context=context, daemon=daemon)
     assert (env.context, env.daemon) == (context, daemon)
