@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -11,6 +12,15 @@ import numpy as np
 import pytest
 from cli_process import SMALL, SMALL_STEPS, members_of_session, run, start, the_run
 from PIL import Image
+
+
+def decode(path: Path, width: int, height: int) -> tuple[np.ndarray, str]:
+    """Returns the frames of a video, [frames, height, width, 3], and its frames a second."""
+    ffmpeg = imageio_ffmpeg.get_ffmpeg_exe()
+    arguments = ["-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    done = subprocess.run([ffmpeg, *arguments], check=True, capture_output=True)
+    fps = re.findall(rb"Video:.* ([\d.]+) fps", done.stderr)[0].decode()
+    return np.frombuffer(done.stdout, np.uint8).reshape(-1, height, width, 3).astype(int), fps
 
 
 def test_a_run_folder_holds_everything(trained: Path) -> None:
@@ -89,21 +99,18 @@ def test_a_video_has_a_frame_for_each_step(trained: Path) -> None:
     done = run(trained, "render", "cartpole", "--output", "out.mp4", "--seed", "5")
     assert done.stdout == "out.mp4\n"
     (length,) = re.findall(r"episode 1: return [\d.]+, ([\d,]+) steps", done.stderr)
-    reader = imageio_ffmpeg.read_frames(str(trained / "out.mp4"))
-    meta = next(reader)
-    frames = [np.frombuffer(frame, np.uint8) for frame in reader]
-    assert (meta["size"], meta["fps"]) == ((600, 400), 50.0)
+    frames, fps = decode(trained / "out.mp4", width=600, height=400)
+    assert fps == "50"
     assert len(frames) == int(length.replace(",", "")) + 1
-    assert np.abs(frames[0].astype(int) - frames[-1]).max() > 100, "the picture stands still"
+    assert np.abs(frames[0] - frames[-1]).max() > 100, "the picture stands still"
 
 
 def test_a_video_can_be_cut_short(trained: Path) -> None:
     arguments = ("--output", "short.mp4", "--max-steps", "4", "--episodes", "2", "--fps", "10")
     done = run(trained, "render", "cartpole", *arguments)
     assert [line for line in done.stderr.splitlines() if " 4 steps (0 s of video)" in line] != []
-    reader = imageio_ffmpeg.read_frames(str(trained / "short.mp4"))
-    assert next(reader)["fps"] == 10.0
-    assert len(list(reader)) == 2 * (4 + 1)
+    frames, fps = decode(trained / "short.mp4", width=600, height=400)
+    assert (len(frames), fps) == (2 * (4 + 1), "10")
 
 
 def test_a_gif_moves_and_repeats(trained: Path) -> None:
@@ -157,7 +164,7 @@ def test_an_error_of_an_environment_is_told_and_the_agent_kept(tmp_path: Path) -
     *_, kept, error = done.stderr.splitlines()
     assert "Traceback" not in done.stderr
     assert "ERROR" not in done.stderr
-    assert "environment 0" in error.lower()
+    assert re.search(r"[Ee]nvironment \d", error)
     assert "the robot fell into the pond" in error
     assert str(the_run(tmp_path, "Breaks-v0").relative_to(tmp_path)) in kept
     assert (the_run(tmp_path, "Breaks-v0") / "model.zip").is_file()
