@@ -42,11 +42,17 @@ class EvaluateToTheEnd(EvalCallback):
             best_model_save_path=folder,
             verbose=0,
         )
+        self._evaluated_at = -1
         self._until = config.total_timesteps - config.eval_every // 2
         self._stop_at = config.stop_at
 
     def finish(self) -> None:
-        """Evaluate the agent at the end of the training, and log the result."""
+        """Evaluate the agent at the end of the training, and log the result.
+
+        Nothing happens if the last evaluation was of this very agent: it ended the training.
+        """
+        if self._evaluated_at == self.model.num_timesteps:
+            return
         self.num_timesteps = self.model.num_timesteps
         self.evaluate()
         self.logger.dump(self.num_timesteps)
@@ -54,6 +60,7 @@ class EvaluateToTheEnd(EvalCallback):
     def evaluate(self) -> bool:
         """Evaluate now; return False if the mean return is good enough to stop."""
         go_on = super().evaluate()
+        self._evaluated_at = self.num_timesteps
         return go_on and (self._stop_at is None or self.last_mean_reward < self._stop_at)
 
     def _on_step(self) -> bool:

@@ -1,13 +1,18 @@
 """`batchppo train`."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .errors import BadInput
 from .group import is_debugging, new_command
 from .options import COUNT, SEED, complete_tasks, json_option, logdir_option
+
+if TYPE_CHECKING:
+    from .plan import TrainOptions
+    from .run import Run
 
 # What may differ when a run is resumed; the rest stays as it was.
 _RESUMABLE = (
@@ -152,28 +157,42 @@ def command(
     _check(task, seeds, resume, file, options)
 
     from .console import messages
-    from .plan import TrainOptions, plan_runs, resumable_changes
+    from .plan import TrainOptions
     from .process import silent_workers
     from .report import show_outcomes
-    from .run import new_run, resumed_run
     from .training import run_training
 
-    chosen = TrainOptions(**options)
     kind = "auto" if progress and not quiet else "none"
     outcomes = []
     with silent_workers(is_debugging()):
-        if resume is not None:
-            run = resumed_run(resume, logdir, resumable_changes(chosen))
-            outcomes.append(run_training(run, kind))
-        for config in plan_runs(task, file, seeds, chosen) if resume is None else ():
+        for run in _runs(task, seeds, resume, file, logdir, TrainOptions(**options)):
             if seeds is not None and not quiet:
-                messages().print(f"{config.task}, seed {config.seed}")
-            outcomes.append(run_training(new_run(config, logdir), kind))
+                messages().print(f"{run.config.task}, seed {run.config.seed}")
+            outcomes.append(run_training(run, kind))
             if outcomes[-1].exit_code:
                 break
     show_outcomes(outcomes, as_json, quiet)
     if outcomes[-1].exit_code:
         raise click.exceptions.Exit(outcomes[-1].exit_code)
+
+
+def _runs(
+    task: str | None,
+    seeds: str | None,
+    resume: str | None,
+    file: Path | None,
+    logdir: Path,
+    options: "TrainOptions",
+) -> Iterator["Run"]:
+    """Yield the runs to train; the folder of each is made when its turn comes."""
+    from .plan import plan_runs, resumable_changes
+    from .run import new_run, resumed_run
+
+    if resume is not None:
+        yield resumed_run(resume, logdir, resumable_changes(options))
+        return
+    for config in plan_runs(task, file, seeds, options):
+        yield new_run(config, logdir)
 
 
 def _check(

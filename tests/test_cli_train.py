@@ -137,6 +137,24 @@ def test_quiet_and_json_are_for_programs(tmp_path: Path) -> None:
     assert outcome["best"] in outcome["evaluations"]
 
 
+def test_options_reach_the_training(tmp_path: Path) -> None:
+    options = "--eval-every 400 --eval-episodes 3 --checkpoint-every 200 --stop-at 5 --json"
+    wrapper = ("--wrapper", "TimeLimit(max_episode_steps=6)", "--env-kwarg", "render_mode=none")
+    done = run(tmp_path, "train", "cartpole", *SMALL, *options.split(), *wrapper)
+    assert done.returncode == 0, done.stderr
+    outcome = json.loads(done.stdout)
+    assert outcome["timesteps"] == 400
+    assert [entry["timesteps"] for entry in outcome["evaluations"]] == [400]
+    evaluations = json.loads((the_run(tmp_path) / "evaluations.json").read_text())
+    assert evaluations[0]["lengths"] == [6, 6, 6]
+    checkpoints = [path.name for path in (the_run(tmp_path) / "checkpoints").iterdir()]
+    assert sorted(checkpoints) == ["model_200_steps.zip", "model_400_steps.zip"]
+    done = run(tmp_path, "eval", "cartpole", "--checkpoint", "200", "--episodes", "2", "--json")
+    assert json.loads(done.stdout)[0]["lengths"] == [6, 6]
+    done = run(tmp_path, "eval", "cartpole", "--checkpoint", "300")
+    assert "There are: 200, 400." in done.stderr
+
+
 @pytest.mark.parametrize(
     "number",
     [signal.SIGINT, signal.SIGTERM, *(pytest.param(signal.SIGINT, marks=pytest.mark.slow),) * 5],
