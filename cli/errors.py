@@ -3,6 +3,8 @@
 Exit codes: 0 done; 1 it failed; 2 the command line was wrong; 130 ended by Ctrl-C.
 """
 
+import os
+
 import click
 
 FAILED = 1
@@ -15,6 +17,11 @@ _LONGEST = 300  # characters of the message of an unexpected error
 _EXPECTED = (ValueError, OSError, RuntimeError, ImportError)
 
 
+def colour() -> bool | None:
+    """Return False where the user wants no colours (https://no-color.org), else None."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
 class CommandFailed(click.ClickException):
     """What was asked for could not be done."""
 
@@ -22,9 +29,8 @@ class CommandFailed(click.ClickException):
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
         """Print the message, in one line, on the error stream."""
-        click.echo(
-            f"{click.style('Error:', fg='red', bold=True)} {self.format_message()}", err=True
-        )
+        label = click.style("Error:", fg="red", bold=True)
+        click.echo(f"{label} {self.format_message()}", err=True, color=colour())
 
 
 class BadInput(CommandFailed):

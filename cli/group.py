@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .errors import FAILED, BadInput, CommandFailed, describe
+from .errors import FAILED, BadInput, CommandFailed, colour, describe
 from .process import exit_code, leave, terminate_like_interrupt
 from .suggestions import did_you_mean
 
@@ -132,7 +132,7 @@ def batchppo() -> None:
 def main() -> None:
     """Run the command line: the entry point of the console script."""
     try:
-        batchppo(prog_name="batchppo")
+        batchppo(prog_name="batchppo", color=colour())
     except SystemExit as end:
         leave(end.code if isinstance(end.code, int) else 0)
     except Exception:  # noqa: BLE001 - with --debug, every error gets here

@@ -1,9 +1,16 @@
 """Help screens and wrong input: exit codes and one clear line."""
 
+import contextlib
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import termios
 from pathlib import Path
 
 import pytest
-from cli_process import run
+from cli_process import COMMAND, environment, run
 
 
 @pytest.mark.parametrize(
@@ -82,3 +89,39 @@ def test_a_file_that_is_no_model(tmp_path: Path, content: bytes, message: str) -
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "agent.zip" in done.stderr
     assert message in done.stderr
+
+
+COLOUR = r"\x1b\[(\d;)?3\d"
+
+
+def output_on_a_terminal(*arguments: str, **variables: str) -> str:
+    """What the command writes to a terminal that is 60 columns wide."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    unset = {name: value for name, value in environment().items() if name != "COLUMNS"}
+    process = subprocess.Popen(
+        [COMMAND, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**unset, "TERM": "xterm-256color", **variables},
+    )
+    os.close(theirs)
+    output = b""
+    with contextlib.suppress(OSError):  # EIO: the other side is closed
+        while chunk := os.read(ours, 4096):
+            output += chunk
+    os.close(ours)
+    process.wait()
+    return output.decode()
+
+
+@pytest.mark.parametrize("arguments", [("train", "cartpol"), ("envs", "CartPole-v1")])
+def test_colours_only_on_a_terminal_and_only_if_wanted(arguments: tuple[str, ...]) -> None:
+    assert re.search(COLOUR, output_on_a_terminal(*arguments))
+    assert not re.search(COLOUR, output_on_a_terminal(*arguments, NO_COLOR="1"))
+
+
+def test_help_fits_a_narrow_terminal() -> None:
+    for line in output_on_a_terminal("train", "--help").splitlines():
+        assert len(line) <= 60 or line.startswith("    batchppo ")
