@@ -4,6 +4,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -12,9 +13,9 @@ from rich.text import Text
 import batchppo
 
 from .build import make_evaluation_env, recall
-from .confidence import bootstrap_interval
 from .console import results
 from .formatting import significant
+from .outcome import Evaluation
 from .run_folder import Choice
 
 
@@ -26,37 +27,24 @@ class Score:
         run: What was evaluated, as the command line named it.
         model: Path of the model file.
         env_id: Environment it was evaluated in.
-        timesteps: Environment steps that the model had been trained for.
         actions: "deterministic" or "stochastic".
         seed: Seed of the environments.
-        returns: Return of each episode.
-        lengths: Steps of each episode.
+        result: How it did, and how long it had been trained.
     """
 
     run: str
     model: str
     env_id: str
-    timesteps: int
     actions: str
     seed: int
-    returns: tuple[float, ...]
-    lengths: tuple[int, ...]
+    result: Evaluation
 
-    @property
-    def mean(self) -> float:
-        """Mean return."""
-        return float(np.mean(self.returns))
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the returns."""
-        return float(np.std(self.returns))
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Bounds that hold the mean return with 95 % confidence."""
-        low, high = bootstrap_interval(self.returns)
-        return float(low), float(high)
+    def to_json(self) -> dict[str, Any]:
+        """Return the score as JSON values."""
+        values = asdict(self)
+        result = values.pop("result")
+        summary = {"mean": self.result.mean, "std": self.result.std}
+        return {**values, **result, **summary, "interval": self.result.interval}
 
 
 def evaluate(choice: Choice, episodes: int, seed: int, stochastic: bool) -> Iterator[Score]:
@@ -77,11 +65,13 @@ def evaluate(choice: Choice, episodes: int, seed: int, stochastic: bool) -> Iter
             run=choice.run,
             model=str(model),
             env_id=environment.id,
-            timesteps=policy.metadata["num_timesteps"],
             actions="deterministic" if deterministic else "stochastic",
             seed=seed,
-            returns=tuple(map(float, returns)),
-            lengths=tuple(map(int, lengths)),
+            result=Evaluation(
+                policy.metadata["num_timesteps"],
+                tuple(map(float, returns)),
+                tuple(map(int, lengths)),
+            ),
         )
 
 
@@ -89,10 +79,7 @@ def show(scores: Sequence[Score], as_json: bool) -> None:
     """Print the scores: a table for people, or JSON for programs."""
     console = results()
     if as_json:
-        document = [
-            {**asdict(score), "mean": score.mean, "std": score.std, "interval": score.interval}
-            for score in scores
-        ]
+        document = [score.to_json() for score in scores]
         console.out(json.dumps(document, indent=2), highlight=False)
         return
     is_one_model = len({score.model for score in scores}) == 1
@@ -101,7 +88,7 @@ def show(scores: Sequence[Score], as_json: bool) -> None:
         console.print(
             Text.assemble(
                 (first.env_id, "bold"),
-                f"  {first.model}, trained for {first.timesteps:,} steps",
+                f"  {first.model}, trained for {first.result.timesteps:,} steps",
             ),
             soft_wrap=True,
         )
@@ -117,14 +104,15 @@ def _table(scores: Sequence[Score], with_run: bool) -> Table:
     for heading in ("episodes", "mean return", "std", "95 % interval", "length"):
         table.add_column(heading, justify="right")
     for score in scores:
-        low, high = score.interval
+        result = score.result
+        low, high = result.interval
         row: list[Text | str] = [
             score.actions,
-            str(len(score.returns)),
-            Text(significant(score.mean), "bold"),
-            significant(score.std),
+            str(len(result.returns)),
+            Text(significant(result.mean), "bold"),
+            significant(result.std),
             f"{significant(low)} to {significant(high)}",
-            significant(float(np.mean(score.lengths))),
+            significant(float(np.mean(result.lengths))),
         ]
-        table.add_row(*([score.run, f"{score.timesteps:,}"] if with_run else []), *row)
+        table.add_row(*([score.run, f"{result.timesteps:,}"] if with_run else []), *row)
     return table

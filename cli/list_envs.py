@@ -3,19 +3,13 @@
 import click
 
 from .group import new_command
-from .options import json_option
+from .options import import_option, json_option
 
 
 @new_command(name="envs")
 @click.argument("pattern", required=False, default="")
 @click.option("--all", "every_version", is_flag=True, help="List old versions of an id too.")
-@click.option(
-    "--import",
-    "imports",
-    multiple=True,
-    metavar="MODULE",
-    help="Import a module that registers environments. May be repeated.",
-)
+@import_option()
 @json_option()
 def command(pattern: str, every_version: bool, imports: tuple[str, ...], as_json: bool) -> None:
     """List the environments that are registered, and whether an agent can be trained on them.

@@ -27,7 +27,8 @@ def command(as_json: bool) -> None:
         return
     for name, preset in PRESETS.items():
         click.secho(name, bold=True)
-        click.echo(f"  {preset.env_id}, learned when the mean return is {preset.goal:g}")
+        goal = "" if preset.goal is None else f", learned when the mean return is {preset.goal:g}"
+        click.echo(f"  {preset.env_id}{goal}")
         settings = {
             "timesteps": f"{preset.total_timesteps:,}",
             "num_envs": preset.num_envs,

@@ -85,6 +85,17 @@ def json_option() -> Decorator:
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
+def import_option() -> Decorator:
+    """Return the option --import: modules that register environments."""
+    return click.option(
+        "--import",
+        "imports",
+        multiple=True,
+        metavar="MODULE",
+        help="Import a module that registers environments. May be repeated.",
+    )
+
+
 def env_option() -> Decorator:
     """Return the option --env: the environment for a model whose run is not known."""
     return click.option(

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from .confidence import bootstrap_interval
 from .errors import BadInput
 from .files import write_text
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of one evaluation during training.
+    """The result of one evaluation.
 
     Attributes:
-        timesteps: Environment steps trained for by then.
+        timesteps: Environment steps that the agent was trained for.
         returns: Return of each episode.
         lengths: Steps of each episode.
     """
@@ -35,6 +36,12 @@ class Evaluation:
     def std(self) -> float:
         """Standard deviation of the returns."""
         return float(np.std(self.returns))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Bounds that hold the mean return with 95 % confidence."""
+        low, high = bootstrap_interval(self.returns)
+        return float(low), float(high)
 
 
 @dataclass(frozen=True)

@@ -101,17 +101,18 @@ def _config_of(task_name: str, document: Mapping[str, Any], options: TrainOption
     Evaluations follow from the number of steps, wherever that comes from.
     """
     task = find_task(task_name, options.imports)
-    total = options.timesteps or document.get("total_timesteps") or task.total_timesteps
+    preset = task.preset
+    total = options.timesteps or document.get("total_timesteps") or preset.total_timesteps
     every = total // _EVALUATIONS if isinstance(total, int) else 1
     return RunConfig(
         task=task.name,
-        environment=EnvConfig(id=task.env_id),
-        total_timesteps=task.total_timesteps,
-        num_envs=task.num_envs,
+        environment=EnvConfig(id=preset.env_id),
+        total_timesteps=preset.total_timesteps,
+        num_envs=preset.num_envs,
         seed=secrets.randbelow(LARGEST_SEED),
         eval_every=max(1, every),
         eval_episodes=_DEFAULT_EPISODES,
-        agent=dict(task.agent),
+        agent=dict(preset.agent),
     )
 
 

@@ -17,14 +17,14 @@ class Preset:
         env_id: Gymnasium id of the environment.
         total_timesteps: Environment steps to train for.
         num_envs: Number of environments that step in parallel.
-        goal: Mean return at which the task counts as learned.
+        goal: Mean return at which the task counts as learned; None if nobody knows.
         agent: Keyword arguments of `batchppo.BatchPPO`.
     """
 
     env_id: str
     total_timesteps: int
     num_envs: int
-    goal: float
+    goal: float | None
     agent: Mapping[str, Any]
 
 

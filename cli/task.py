@@ -1,13 +1,13 @@
 """What TASK on the command line means: a preset, or the id of any registered environment."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .errors import BadInput
 from .extras import require_extra, require_extra_of
-from .presets import PRESETS
+from .presets import PRESETS, Preset
 from .suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -23,17 +23,11 @@ class Task:
 
     Attributes:
         name: What its run folders are named after.
-        env_id: Gymnasium id of the environment.
-        total_timesteps: Environment steps to train for, unless asked otherwise.
-        num_envs: Environments in parallel, unless asked otherwise.
-        agent: Keyword arguments of `batchppo.BatchPPO`.
+        preset: The settings.
     """
 
     name: str
-    env_id: str
-    total_timesteps: int
-    num_envs: int
-    agent: Mapping[str, Any]
+    preset: Preset
 
 
 def find_task(name: str, modules: Sequence[str] = ()) -> Task:
@@ -50,11 +44,16 @@ def find_task(name: str, modules: Sequence[str] = ()) -> Task:
     """
     import_modules(modules)
     if name in PRESETS:
-        preset = PRESETS[name]
-        return Task(name, preset.env_id, preset.total_timesteps, preset.num_envs, preset.agent)
+        return Task(name, PRESETS[name])
     spec = find_spec(name)
-    folder = spec.id.replace("/", "-")
-    return Task(folder, name, _DEFAULT_TIMESTEPS, _DEFAULT_NUM_ENVS, {})
+    preset = Preset(
+        env_id=name,
+        total_timesteps=_DEFAULT_TIMESTEPS,
+        num_envs=_DEFAULT_NUM_ENVS,
+        goal=spec.reward_threshold,
+        agent={},
+    )
+    return Task(spec.id.replace("/", "-"), preset)
 
 
 def find_spec(env_id: str) -> "EnvSpec":

@@ -8,7 +8,7 @@ import click
 
 from .errors import BadInput
 from .group import is_debugging, new_command
-from .options import COUNT, SEED, complete_tasks, json_option, logdir_option
+from .options import COUNT, SEED, complete_tasks, import_option, json_option, logdir_option
 
 if TYPE_CHECKING:
     from .plan import TrainOptions
@@ -76,13 +76,7 @@ _RESUMABLE = (
     help="Wrap each environment: NAME of gymnasium.wrappers or MODULE:NAME, with arguments as in "
     "'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the innermost.",
 )
-@click.option(
-    "--import",
-    "imports",
-    multiple=True,
-    metavar="MODULE",
-    help="Import a module that registers environments. May be repeated.",
-)
+@import_option()
 @click.option(
     "--eval-every",
     type=COUNT,

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from .group import new_command
-from .options import COUNT, SEED, complete_tasks, json_option, logdir_option
+from .options import COUNT, SEED, complete_tasks, import_option, json_option, logdir_option
 
 
 @new_command(name="tune")
@@ -24,13 +24,7 @@ from .options import COUNT, SEED, complete_tasks, json_option, logdir_option
     help="Episodes of an evaluation. Ten evaluations are made in a trial.",
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the search.")
-@click.option(
-    "--import",
-    "imports",
-    multiple=True,
-    metavar="MODULE",
-    help="Import a module that registers environments. May be repeated.",
-)
+@import_option()
 @logdir_option()
 @json_option()
 def command(

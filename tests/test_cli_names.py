@@ -14,19 +14,19 @@ from click import BadParameter
 
 def test_a_preset_is_a_task() -> None:
     task = find_task("cartpole")
-    assert (task.name, task.env_id, task.total_timesteps) == ("cartpole", "CartPole-v1", 100_000)
-    assert task.agent == PRESETS["cartpole"].agent
+    assert (task.name, task.preset) == ("cartpole", PRESETS["cartpole"])
 
 
 def test_an_id_is_a_task_with_the_agents_own_defaults() -> None:
     task = find_task("Acrobot-v1")
-    assert (task.name, task.env_id, dict(task.agent)) == ("Acrobot-v1", "Acrobot-v1", {})
+    assert (task.name, task.preset.env_id) == ("Acrobot-v1", "Acrobot-v1")
+    assert task.preset.agent == {}
 
 
 def test_an_id_may_name_its_module_and_have_a_namespace() -> None:
     gymnasium.register("space/Thing-v0", entry_point="nowhere:Thing")
     task = find_task("json:space/Thing-v0")
-    assert (task.name, task.env_id) == ("space-Thing-v0", "json:space/Thing-v0")
+    assert (task.name, task.preset.env_id) == ("space-Thing-v0", "json:space/Thing-v0")
     del gymnasium.registry["space/Thing-v0"]
 
 
