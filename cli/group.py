@@ -31,9 +31,9 @@ _COMMANDS = {
 _HELP = """Train, evaluate and watch agents that learn by proximal policy optimization.
 
 \b
-  batchppo train cartpole        train (a preset, or any Gymnasium id: HalfCheetah-v5)
-  batchppo eval cartpole         measure the newest run of that task
-  batchppo render cartpole       record a video of it
+  batchppo train cartpole     train on a preset, or on any Gymnasium id
+  batchppo eval cartpole      measure the newest run of that task
+  batchppo render cartpole    record a video of it
 
 Every run is kept in a folder of its own, runs/TASK/TIME.
 """

@@ -8,7 +8,15 @@ import click
 
 from .errors import BadInput
 from .group import is_debugging, new_command
-from .options import COUNT, SEED, complete_tasks, import_option, json_option, logdir_option
+from .options import (
+    COUNT,
+    SEED,
+    complete_runs,
+    complete_tasks,
+    import_option,
+    json_option,
+    logdir_option,
+)
 
 if TYPE_CHECKING:
     from .plan import TrainOptions
@@ -101,6 +109,7 @@ _RESUMABLE = (
 @click.option(
     "--resume",
     metavar="RUN",
+    shell_complete=complete_runs,
     help="Go on with a run where its model.zip is, or with one of its checkpoints. --timesteps is "
     "the new total. Schedules run over that total: with a greater one, a falling learning rate "
     "jumps up again to where it is at that fraction of the new total.",

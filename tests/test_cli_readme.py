@@ -42,6 +42,7 @@ def test_programs_run(page: str, program: str, trained: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_run(page: str, trained: Path, tmp_path: Path) -> None:
     """Each command in turn, with few steps, in a folder that has what the page speaks of."""
