@@ -48,7 +48,7 @@ class Engine:
         self._options = options
         self.num_envs = len(options.env_fns)
         self.slices = slices(self.num_envs, options.num_workers)
-        self.spin = host.spinning_pays(options.num_workers)
+        self.spin = options.num_workers + 1 if host.spinning_pays(options.num_workers) else 0
         self.failed: set[int] = set()
         self._memory = SharedMemory()
         self.pool = WorkerPool(name, self._starts(), self._memory, options.worker_environ)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from batchgym import frames
 from batchgym.engine import Engine
 from batchgym.errors import (
     EnvironmentFailedError,
@@ -24,6 +23,7 @@ from batchgym.failures import report
 from batchgym.messages import Failure, Reply
 from batchgym.process import WorkerProcess, decode
 from batchgym.reset_arguments import Seeds, spread_seeds
+from batchgym.spin import Spin
 
 _ALIVE_CHECK_SECONDS = 1.0
 
@@ -52,6 +52,7 @@ class FirstReady:
         self._ready: dict[int, Reply] = {}
         self._owed: dict[int, Reply] = {}
         self._failures: list[Failure] = []
+        self._spin = Spin(engine.spin)
 
     @property
     def pending(self) -> int:
@@ -136,11 +137,11 @@ class FirstReady:
         workers = [w for w in self._engine.pool.workers if w.outstanding]
         for worker in workers:
             poll.register(worker.fd, select.POLLIN)
-        spin_until = time.monotonic() + (frames.SPIN_SECONDS if self._engine.spin else 0.0)
-        while time.monotonic() < spin_until:
-            if poll.poll(0):
-                return True
-            frames.yield_cpu()
+        return self._spin.wait(poll.poll, lambda: self._block(poll, workers, deadline))
+
+    def _block(
+        self, poll: select.poll, workers: list[WorkerProcess], deadline: float | None
+    ) -> bool:
         while True:
             left = _ALIVE_CHECK_SECONDS
             if deadline is not None:

@@ -15,13 +15,12 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-SPIN_SECONDS = 200e-6
+from batchgym.spin import Spin
+
 _CHUNK = 1 << 16  # what a pipe holds
 _ALIVE_CHECK_SECONDS = 1.0
 _READY = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
-
-yield_cpu: Callable[[], object] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
 class Frame(NamedTuple):
@@ -53,31 +52,24 @@ def message(body: bytes) -> bytes:
 class Channel:
     """Two pipes to the other side.
 
-    Waiting spins for at most `SPIN_SECONDS`, giving the core away between looks, and then blocks.
-
     Args:
         read_fd: Pipe to read frames from.
         write_fd: Pipe to write frames to. With `drain_while_writing` it must be non-blocking.
-        spin: Whether waiting may spin.
+        spin: What decides whether waiting spins before it blocks.
         drain_while_writing: Read on while the other side does not take what is written; otherwise
             two sides that both write much would wait for each other.
     """
 
     def __init__(
-        self, read_fd: int, write_fd: int, *, spin: bool, drain_while_writing: bool = False
+        self, read_fd: int, write_fd: int, spin: Spin, *, drain_while_writing: bool = False
     ) -> None:
         self.read_fd = read_fd
         self.write_fd = write_fd
-        self._spin_seconds = 0.0
-        self.allow_spin(spin)
+        self._spin = spin
         self._drain_while_writing = drain_while_writing
         self._poll = select.poll()
         self._poll.register(read_fd, select.POLLIN)
         self._buffer = bytearray()
-
-    def allow_spin(self, allowed: bool) -> None:
-        """Sets whether waiting may spin."""
-        self._spin_seconds = SPIN_SECONDS if allowed else 0.0
 
     def send(self, data: bytes) -> None:
         """Writes a frame.
@@ -155,14 +147,12 @@ class Channel:
         self._buffer += data
 
     def _wait(self, deadline: float | None, is_alive: Callable[[], bool] | None) -> bool:
-        look = self._poll.poll
-        if look(0):
+        if self._poll.poll(0):
             return True
-        spin_until = time.monotonic() + self._spin_seconds
-        while time.monotonic() < spin_until:
-            yield_cpu()
-            if look(0):
-                return True
+        return self._spin.wait(self._poll.poll, lambda: self._block(deadline, is_alive))
+
+    def _block(self, deadline: float | None, is_alive: Callable[[], bool] | None) -> bool:
+        look = self._poll.poll
         while True:
             seconds = _ALIVE_CHECK_SECONDS if is_alive is not None else None
             if deadline is not None:

@@ -15,14 +15,14 @@ from batchgym.memory import Region
 
 @dataclass(frozen=True)
 class Start:
-    """First thing a worker reads: what it owns."""
+    """First thing a worker reads: what it owns; `spin` is the argument of Spin."""
 
     worker: int
     first: int
     env_fns: tuple[Callable[[], gym.Env[Any, Any]], ...]
     autoreset_mode: AutoresetMode
     infos: str | tuple[str, ...]
-    spin: bool
+    spin: int
     specs: tuple[bytes, ...]
 
 

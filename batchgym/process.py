@@ -14,6 +14,7 @@ from batchgym import frames, pickling
 from batchgym.bootstrap import start_program
 from batchgym.errors import WorkerDiedError
 from batchgym.messages import Reply, Start
+from batchgym.spin import Spin
 
 _TERMINATE_SECONDS = 0.5
 
@@ -54,7 +55,7 @@ class WorkerProcess:
             on_error.pop_all()
         os.set_blocking(command_w, False)
         self._channel = frames.Channel(
-            reply_r, command_w, spin=start.spin, drain_while_writing=True
+            reply_r, command_w, Spin(start.spin), drain_while_writing=True
         )
         self._open = self._commanding = True
         self._killed = False

@@ -32,6 +32,7 @@ from batchgym.messages import (
     Start,
     Step,
 )
+from batchgym.spin import Spin
 
 
 def main(
@@ -56,17 +57,18 @@ def main(
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)
     with contextlib.suppress(EOFError, BrokenPipeError):  # the owner is gone
-        _run(payload, frames.Channel(command_fd, reply_fd, spin=False), SharedMemory(memory_fd))
+        _run(payload, command_fd, reply_fd, SharedMemory(memory_fd))
 
 
-def _run(payload: bytes, channel: frames.Channel, memory: SharedMemory) -> None:
+def _run(payload: bytes, command_fd: int, reply_fd: int, memory: SharedMemory) -> None:
     try:
         start: Start = pickle.loads(payload)
     except BaseException as error:  # noqa: BLE001 - unpickling runs the user's code
         failure = capture(error, -1, "unpickling of its env_fn")
+        channel = frames.Channel(command_fd, reply_fd, Spin(0))
         channel.send(_encode(Reply(failures=[failure])))
         return
-    channel.allow_spin(start.spin)
+    channel = frames.Channel(command_fd, reply_fd, Spin(start.spin))
     _register(start.specs)
     reply = Reply()
     envs = _make_envs(start, reply)

@@ -8,16 +8,17 @@ import pytest
 
 from batchgym import frames
 from batchgym.frames import Channel
+from batchgym.spin import Spin
 
 
-@pytest.fixture(params=[True, False], ids=["spin", "block"])
+@pytest.fixture(params=[2, 0], ids=["spin", "block"])
 def ends(request):
     """The owner's and the worker's end of two pipes."""
     command_r, command_w = os.pipe()
     reply_r, reply_w = os.pipe()
     os.set_blocking(command_w, False)
-    owner = Channel(reply_r, command_w, spin=request.param, drain_while_writing=True)
-    worker = Channel(command_r, reply_w, spin=request.param)
+    owner = Channel(reply_r, command_w, Spin(request.param), drain_while_writing=True)
+    worker = Channel(command_r, reply_w, Spin(request.param))
     yield owner, worker
     for fd in (command_r, command_w, reply_r, reply_w):
         try:
