@@ -10,6 +10,8 @@ from batchppo.actions import ActionDistribution
 from batchppo.activations import activation_name
 from batchppo.config import refuse_unknown
 from batchppo.observations import ObservationEncoder
+from batchppo.policy_names import split_policy
+from batchppo.recurrence import GATES
 
 _AS_THEY_ARE = (
     "ortho_init",
@@ -17,12 +19,19 @@ _AS_THEY_ARE = (
     "squash_output",
     "features_dim",
     "share_features_extractor",
+    "recurrent_size",
 )
 _DEFAULTS: dict[str, dict[str, Any]] = {
-    "CnnPolicy": {"net_arch": []},
-    "MultiInputPolicy": {"features_dim": 256},
+    "Cnn": {"net_arch": []},
+    "MultiInput": {"features_dim": 256},
 }
-_POLICY_KWARGS = (*_AS_THEY_ARE, "net_arch", "activation_fn", "optimizer_kwargs")
+_POLICY_KWARGS = (
+    *_AS_THEY_ARE,
+    "lstm_hidden_size",
+    "net_arch",
+    "activation_fn",
+    "optimizer_kwargs",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +52,10 @@ class Architecture:
     """Numbers that an image becomes."""
     share_features_extractor: bool = True
     """Whether policy and value share the convolutions."""
+    cell: str | None = None
+    """The recurrent cell in front of the dense layers, "lstm" or "gru"; None for no memory."""
+    recurrent_size: int = 256
+    """The cell's width."""
     squash_output: bool = False
     """Whether a Gaussian's actions go through tanh instead of being clipped."""
     adam_epsilon: float = 1e-5
@@ -61,16 +74,20 @@ class Architecture:
             policy_kwargs: `net_arch` (a list for both networks, or a dict with `pi` and `vf`),
                 `activation_fn` (a name, or anything whose `__name__` is one, so that
                 `torch.nn.ReLU` works), `ortho_init`, `log_std_init`, `squash_output`,
-                `features_dim`, `share_features_extractor`, `optimizer_kwargs` (`eps` or
-                `epsilon`).
+                `features_dim`, `share_features_extractor`, `recurrent_size` (or, as in
+                sb3-contrib, `lstm_hidden_size`), `optimizer_kwargs` (`eps` or `epsilon`).
             policy: the policy's name.
 
         Raises:
             ValueError: an unknown key or a value that is not allowed.
         """
-        given = {**_DEFAULTS.get(policy, {}), **(policy_kwargs or {})}
+        reading, cell = split_policy(policy)
+        given = {**_DEFAULTS.get(reading, {}), **(policy_kwargs or {})}
         refuse_unknown(given, _POLICY_KWARGS, "policy_kwargs key")
         chosen: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if name in given}
+        chosen["cell"] = cell
+        if "lstm_hidden_size" in given:
+            chosen["recurrent_size"] = given["lstm_hidden_size"]
         if "net_arch" in given:
             chosen["pi"], chosen["vf"] = _widths(given["net_arch"])
         if "activation_fn" in given:
@@ -119,6 +136,14 @@ def weight_shapes(
     outputs = distribution.parameter_size - distribution.free_size
     size = encoder.size + architecture.features_dim * len(encoder.images)
     shapes: dict[str, tuple[int, ...]] = {}
+    if architecture.cell is not None:
+        width = architecture.recurrent_size
+        gates = GATES[architecture.cell] * width
+        for name in ("actor_cell", "critic_cell"):
+            shapes[f"{name}/kernel"] = (size, gates)
+            shapes[f"{name}/recurrent_kernel"] = (width, gates)
+            shapes[f"{name}/bias"] = (gates,)
+        size = width
     for name, widths in (("actor", (*architecture.pi, outputs)), ("critic", (*architecture.vf, 1))):
         for i, (inputs, width) in enumerate(zip((size, *widths), widths, strict=False)):
             shapes[f"{name}/{i}/kernel"] = (inputs, width)

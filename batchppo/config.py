@@ -45,6 +45,8 @@ class PPOConfig:
     """Steps per environment and rollout; None for 2,048 over all environments, at least 16."""
     batch_size: int = 256
     """The most rows a minibatch may have; may exceed the rollout."""
+    sequence_length: int = 32
+    """Rows per sequence that a policy with memory learns from; others have no use for it."""
     n_epochs: int = 10
     """How many times an update uses each row."""
     gamma: float = 0.99
@@ -100,7 +102,7 @@ class PPOConfig:
         self._check_ranges()
 
     def _check_counts(self) -> None:
-        for name in ("batch_size", "n_epochs", "stats_window_size"):
+        for name in ("batch_size", "n_epochs", "stats_window_size", "sequence_length"):
             _require_count(name, getattr(self, name))
         if self.n_steps is not None:
             _require_count("n_steps", self.n_steps)

@@ -22,21 +22,32 @@ class DenseNetwork:
     Args:
         layers: (kernel [inputs, outputs], bias [outputs]) of each layer.
         activation: the hidden layers' activation, by name.
+
+    Attributes:
+        state_size: 0, since it remembers nothing.
     """
 
     def __init__(self, layers: Sequence[tuple[Array, Array]], activation: str) -> None:
         *self._hidden, self._output = layers
         self._activate = NUMPY_ACTIVATIONS[activation]
 
-    def __call__(self, inputs: Inputs) -> Array:
-        """Returns the outputs, shape [n, outputs], for the inputs' vector, shape [n, inputs]."""
+    state_size = 0
+
+    def __call__(self, inputs: Inputs, state: Array | None = None) -> tuple[Array, None]:
+        """Returns the outputs, shape [n, outputs], and no state.
+
+        Args:
+            inputs: whose vector, shape [n, inputs], is read.
+            state: None; here so that all policy networks are called alike.
+        """
+        del state
         rows = inputs[VECTOR]
         for kernel, bias in self._hidden:
             rows = rows @ kernel
             rows += bias
             rows = self._activate(rows)
         kernel, bias = self._output
-        return rows @ kernel + bias
+        return rows @ kernel + bias, None
 
 
 def actor_network(weights: Mapping[str, NDArray[Any]], activation: str) -> DenseNetwork:

@@ -119,7 +119,7 @@ def _play(
         )
         step = stepper.step(actions)
         observations = step.observations
-        starts = step.terminated | step.truncated | ~step.valid
+        starts = step.starts
         yield (
             {"actions": actions, "step": step, "model": model, "env": env},
             statistics.update(step),

@@ -1,7 +1,8 @@
 """What a policy network reads: arrays by name, with one leading shape.
 
 `vector` holds all numbers side by side, normalized where that applies; `action_mask` says which
-choices are allowed; every image has a name of its own. Most policies have `vector` alone.
+choices are allowed; every image has a name of its own; `episode_start` tells policies with memory
+where to forget, and the states say what they remember. Most policies have `vector` alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ Inputs: TypeAlias = dict[str, NDArray[Any]]
 
 VECTOR = "vector"
 ACTION_MASK = "action_mask"
+EPISODE_START = "episode_start"
+ACTOR_STATE = "actor_state"
+CRITIC_STATE = "critic_state"
 
 
 def map_inputs(function: Callable[..., NDArray[Any]], first: Inputs, *others: Inputs) -> Inputs:

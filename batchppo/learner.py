@@ -17,19 +17,22 @@ from batchppo.device import resolve_device
 from batchppo.distributions import tensor_distribution
 from batchppo.errors import NonFiniteError
 from batchppo.inputs import Inputs, count_rows, map_inputs
+from batchppo.layout import Evaluation, Layout, RowLayout, blank_rows
 from batchppo.losses import adapted_penalty
 from batchppo.minibatches import Minibatches, shuffled_minibatches
-from batchppo.networks import ActorCritic
 from batchppo.normalization import RewardNormalizer
 from batchppo.observations import ObservationEncoder
+from batchppo.recurrent_networks import RecurrentActorCritic, make_network
 from batchppo.rollout import Rollout
 from batchppo.schedules import Schedule
+from batchppo.sequence_layout import SequenceLayout
 from batchppo.update import Batch, Coefficients, Updater, UpdateResult, Warmup
 
 JIT_COMPILE = True
 """Whether XLA compiles the update of dense networks, whose time it halves.
 
-Convolutions are left to a plain graph: XLA's take 1.7 times as long on the CPU.
+Convolutions and recurrent cells are left to a plain graph: on the CPU, XLA takes 1.7 times as long
+for the former and compiles the latter for many seconds to no gain.
 """
 
 
@@ -67,13 +70,15 @@ class Learner:
         self.config = config
         self.device = resolve_device(device, prefer_gpu=bool(encoder.images))
         with tf.device(self.device):
-            self.network = ActorCritic(encoder, distribution, architecture, seed)
+            self.network = make_network(encoder, distribution, architecture, seed)
+        learning = tensor_distribution(distribution)
         self.updater = Updater(
             self.network,
-            tensor_distribution(distribution),
+            learning,
             config,
             adam_epsilon=architecture.adam_epsilon,
-            jit_compile=JIT_COMPILE and not self.network.has_images,
+            jit_compile=JIT_COMPILE and architecture.cell is None and not encoder.images,
+            device=self.device,
         )
         self.reward_normalizer = (
             RewardNormalizer(config.gamma, config.clip_reward) if config.normalize_rewards else None
@@ -83,6 +88,11 @@ class Learner:
         self.kl_penalty = config.kl_init_penalty
         self._distribution = distribution
         self._warmup: Warmup | None = None
+        self._layout: Layout = (
+            SequenceLayout(self.network, learning, config.sequence_length)
+            if isinstance(self.network, RecurrentActorCritic)
+            else RowLayout(self.network, learning)
+        )
 
     def warm_up(self, n_steps: int, like: Inputs) -> None:
         """Begins to compile the update in the background.
@@ -93,20 +103,11 @@ class Learner:
         """
         if self._warmup is not None or self.updater.traces:
             return
-        rows = n_steps * count_rows(like)
-        distribution = self._distribution
-        batch = Batch(
-            inputs=map_inputs(lambda a: np.zeros((rows, *a.shape[1:]), a.dtype), like),
-            actions=np.zeros((rows, *distribution.action_shape), distribution.action_dtype),
-            old_parameters=np.zeros((rows, distribution.parameter_size), np.float32),
-            **dict.fromkeys(Batch._fields[3:], np.zeros(rows, np.float32)),
-        )
+        self._layout.prepare(count_rows(like), n_steps)
+        blank = self._layout.arrange(blank_rows(n_steps, like, self._distribution))
         # Another generator: the background must not take numbers from the minibatches' one.
-        nothing = shuffled_minibatches(
-            np.arange(rows), rows, self.config.batch_size, self.config.n_epochs,
-            np.random.default_rng(0),
-        )  # fmt: skip
-        self._warmup = Warmup(self.updater, batch, nothing)
+        nothing = self._minibatches(np.arange(len(blank.weights)), blank, np.random.default_rng(0))
+        self._warmup = Warmup(self.updater, blank, nothing)
 
     def wait(self) -> None:
         """Returns when the update is compiled; can be interrupted at any time."""
@@ -126,55 +127,34 @@ class Learner:
                 before the step that would have spoilt them.
         """
         self.wait()
-        batch = self._batch(rollout)
-        valid_rows = np.flatnonzero(rollout.valid)
-        minibatches = self._minibatches(valid_rows, rollout.valid.size)
+        with tf.device(self.device):
+            evaluation = self._layout.evaluate(rollout)
+        advantages = self._advantages(rollout, evaluation)
+        returns = advantages + evaluation.values
+        batch = self._layout.arrange(_columns(rollout, evaluation, advantages, returns))
+        minibatches = self._minibatches(self._layout.units(rollout.valid), batch, self.rng)
         coefficients = self._coefficients(progress_remaining)
         result = self.updater.update(batch, minibatches, coefficients)
         self.n_updates += result.steps
         _require_finite(result)
-        self._adapt_penalty(batch, valid_rows)
-        variance = explained_variance(batch.old_values[valid_rows], batch.returns[valid_rows])
+        if self.config.objective != "clip":
+            kl = self.updater.mean_kl(batch)
+            self.kl_penalty = adapted_penalty(self.kl_penalty, kl, self.config.kl_target)
+        valid = rollout.valid
         return {
             **_figures(result, coefficients, self.config),
             **self._own_figures(),
             "train/n_updates": self.n_updates,
-            "train/explained_variance": variance,
+            "train/explained_variance": explained_variance(
+                evaluation.values[valid], returns[valid]
+            ),
         }
 
-    def _batch(self, rollout: Rollout) -> Batch:
-        """Returns the rollout's rows with what the old network says of them, and targets."""
-        steps, num_envs = rollout.valid.shape
-        rows = steps * num_envs
-        inputs = map_inputs(lambda a: a.reshape(-1, *a.shape[2:]), rollout.inputs)
-        actions = rollout.actions.reshape(rows, *rollout.actions.shape[2:])
-        evaluation = self.updater.evaluate(inputs, actions)
-        values, following = evaluation.values[:rows], evaluation.values[num_envs:]
-        advantages = self._advantages(
-            rollout, values.reshape(steps, num_envs), following.reshape(steps, num_envs)
-        ).reshape(rows)
-        return Batch(
-            inputs=map_inputs(lambda a: a[:rows], inputs),
-            actions=actions,
-            old_parameters=evaluation.parameters,
-            old_log_prob=evaluation.log_prob,
-            old_values=values,
-            advantages=advantages,
-            returns=advantages + values,
-        )
-
-    def _advantages(
-        self, rollout: Rollout, values: NDArray[np.float32], following: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """Returns the advantages, [T, N], from the values of each row and of the row behind it."""
-        next_values = following.copy()
-        if rollout.final_inputs is not None:
-            final_values = self.updater.values(rollout.final_inputs, chunk=values.shape[1])
-            next_values[rollout.truncated & rollout.valid] = final_values
+    def _advantages(self, rollout: Rollout, evaluation: Evaluation) -> NDArray[np.float32]:
         advantages = generalized_advantages(
             self._scaled_rewards(rollout),
-            values,
-            next_values,
+            evaluation.values,
+            evaluation.next_values,
             rollout.terminated,
             rollout.truncated,
             rollout.valid,
@@ -184,13 +164,6 @@ class Learner:
         # Too large for 32 bits becomes infinite, which the update then reports.
         with np.errstate(over="ignore"):
             return advantages.astype(np.float32)
-
-    def _adapt_penalty(self, batch: Batch, valid_rows: NDArray[np.integer]) -> None:
-        """Adapts the penalty to how far the whole update has moved the policy."""
-        if self.config.objective == "clip":
-            return
-        kl = self.updater.kl_divergence(batch.inputs, batch.old_parameters)[valid_rows]
-        self.kl_penalty = adapted_penalty(self.kl_penalty, float(kl.mean()), self.config.kl_target)
 
     def _own_figures(self) -> dict[str, float]:
         figures = {}
@@ -208,11 +181,12 @@ class Learner:
         self.reward_normalizer.update(rollout.rewards, done, rollout.valid)
         return self.reward_normalizer.normalize(rollout.rewards)
 
-    def _minibatches(self, valid_rows: NDArray[np.integer], capacity: int) -> Minibatches:
-        config = self.config
-        return shuffled_minibatches(
-            valid_rows, capacity, config.batch_size, config.n_epochs, self.rng
-        )
+    def _minibatches(
+        self, units: NDArray[np.integer], batch: Batch, rng: np.random.Generator
+    ) -> Minibatches:
+        """Deals units so that a minibatch has at most `batch_size` rows, but at least one unit."""
+        size = max(self.config.batch_size // self._layout.unit_rows, 1)
+        return shuffled_minibatches(units, len(batch.weights), size, self.config.n_epochs, rng)
 
     def _coefficients(self, progress_remaining: float) -> Coefficients:
         def at(name: str) -> float:
@@ -223,6 +197,25 @@ class Learner:
             **{name: at(name) for name in Coefficients._fields if name != "kl_penalty"},
             kl_penalty=self.kl_penalty,
         )
+
+
+def _columns(
+    rollout: Rollout,
+    evaluation: Evaluation,
+    advantages: NDArray[np.float32],
+    returns: NDArray[np.float32],
+) -> Batch:
+    """Returns all that an update reads of a rollout, columns of shape [T, N, ...]."""
+    return Batch(
+        inputs=map_inputs(lambda a: a[:-1], rollout.inputs),
+        actions=rollout.actions,
+        old_parameters=evaluation.parameters,
+        old_log_prob=evaluation.log_prob,
+        old_values=evaluation.values,
+        advantages=advantages,
+        returns=returns,
+        weights=rollout.valid.astype(np.float32),
+    )
 
 
 def _require_finite(result: UpdateResult) -> None:

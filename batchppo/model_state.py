@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from batchppo.actions import action_distribution
 from batchppo.architecture import Architecture, weight_shapes
 from batchppo.config import PPOConfig
-from batchppo.dense import actor_network
 from batchppo.errors import ModelFileError
 from batchppo.model_file import PathLike, read_model_file, write_model_file
 from batchppo.normalization import ObservationNormalizer
 from batchppo.observations import ObservationEncoder
 from batchppo.policies import policy_encoder
 from batchppo.policy import Policy, PolicyNetwork
+from batchppo.recurrent_acting import numpy_network
 from batchppo.space_json import space_from_json, space_to_json
 
 Arrays = dict[str, NDArray[Any]]
@@ -187,7 +187,7 @@ def build_policy(
 def acting_network(state: ModelState, policy: Policy) -> PolicyNetwork:
     """Returns what acts for a model: NumPy for dense networks, TensorFlow for convolutions."""
     if not policy.encoder.images:
-        return actor_network(state.weights, state.architecture.activation)
+        return numpy_network(state.weights, state.architecture)
     try:
         from batchppo.graph_network import restored_network
     except ModuleNotFoundError as error:

@@ -51,6 +51,7 @@ class ActorCritic:
         self.variables: dict[str, keras.Variable] = {}
         self.has_images = bool(encoder.images)
         size = encoder.size + architecture.features_dim * len(encoder.images)
+        size = self.head_size(size, architecture)
         self.variables.update(_build("actor", self._actor, (size,)))
         self.variables.update(_build("critic", self._critic, (size,)))
         self._actor_images = self._images("images", encoder, make)
@@ -70,18 +71,41 @@ class ActorCritic:
 
     def forward(self, inputs: TensorInputs) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the parameters, shape [B, P], and V(s), shape [B], of B rows of inputs."""
-        features = _features(self._actor_images, inputs)
-        same = self._critic_images is self._actor_images
-        others = features if same else _features(self._critic_images, inputs)
-        return self._head(features, inputs), _apply(self._critic, others)[:, 0]
+        actor_features, critic_features = self.features(inputs)
+        return self.head(actor_features, inputs), self.value_head(critic_features)
 
     def parameters(self, inputs: TensorInputs) -> tf.Tensor:
         """Returns the distributions' parameters, shape [B, P], of B rows of inputs."""
-        return self._head(_features(self._actor_images, inputs), inputs)
+        return self.head(_features(self._actor_images, inputs), inputs)
 
     def values(self, inputs: TensorInputs) -> tf.Tensor:
         """Returns V(s), shape [B], of B rows of inputs."""
-        return _apply(self._critic, _features(self._critic_images, inputs))[:, 0]
+        return self.value_head(_features(self._critic_images, inputs))
+
+    def features(self, inputs: TensorInputs) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns what policy and value read of B rows of inputs, shapes [B, features]."""
+        features = _features(self._actor_images, inputs)
+        if self._critic_images is self._actor_images:
+            return features, features
+        return features, _features(self._critic_images, inputs)
+
+    def head(self, features: tf.Tensor, inputs: TensorInputs) -> tf.Tensor:
+        """Returns the parameters, shape [B, P], that the policy's dense layers make of features."""
+        outputs = _apply(self._actor, features)
+        if self._log_std is not None:
+            log_std = tf.broadcast_to(tf.convert_to_tensor(self._log_std), tf.shape(outputs))
+            return tf.concat([outputs, log_std], axis=-1)
+        mask = inputs.get(ACTION_MASK)
+        return outputs if mask is None else tf.where(mask, outputs, FORBIDDEN)
+
+    def value_head(self, features: tf.Tensor) -> tf.Tensor:
+        """Returns the values, shape [B], that the value's dense layers make of features."""
+        return _apply(self._critic, features)[:, 0]
+
+    def head_size(self, size: int, architecture: Architecture) -> int:
+        """Returns how many numbers the dense layers read, given the size of the features."""
+        del architecture
+        return size
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Returns copies of all variables by name."""
@@ -100,14 +124,6 @@ class ActorCritic:
             stacks[name] = make.nature_cnn()
             self.variables.update(_build(f"{prefix}/{name}", stacks[name], shape))
         return stacks
-
-    def _head(self, features: tf.Tensor, inputs: TensorInputs) -> tf.Tensor:
-        outputs = _apply(self._actor, features)
-        if self._log_std is not None:
-            log_std = tf.broadcast_to(tf.convert_to_tensor(self._log_std), tf.shape(outputs))
-            return tf.concat([outputs, log_std], axis=-1)
-        mask = inputs.get(ACTION_MASK)
-        return outputs if mask is None else tf.where(mask, outputs, FORBIDDEN)
 
 
 class _LayerMaker:

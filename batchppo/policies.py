@@ -1,4 +1,4 @@
-"""The kinds of policy by name, and which observations each reads."""
+"""Which observations each kind of policy reads."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from typing import Any
 from gymnasium import Space, spaces
 
 from batchppo.actions import ActionDistribution
-from batchppo.errors import SpaceError, did_you_mean
+from batchppo.errors import SpaceError
 from batchppo.masks import mask_size
 from batchppo.observations import ObservationEncoder, is_image
-
-POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
+from batchppo.policy_names import split_policy
 
 _MIN_PIXELS = 36  # what the three convolutions leave at least one number of
-
-
-def require_policy(policy: Any) -> None:
-    """Raises ValueError unless `policy` is a policy's name."""
-    if policy not in POLICIES:
-        raise ValueError(
-            f"unknown policy {policy!r}.{did_you_mean(str(policy), POLICIES)} "
-            f"Known are: {', '.join(POLICIES)}"
-        )
 
 
 def policy_encoder(
@@ -30,24 +20,22 @@ def policy_encoder(
 ) -> ObservationEncoder:
     """Returns how a policy reads observations of a space.
 
-    "MlpPolicy" flattens everything; "CnnPolicy" reads one image; "MultiInputPolicy" reads a Dict,
+    Mlp policies flatten everything; Cnn policies read one image; MultiInput policies read a Dict,
     images in it as images. An `action_mask` in a Dict masks the actions, where they are choices.
 
     Raises:
         ValueError: an unknown policy.
         SpaceError: the policy cannot read the space.
     """
-    require_policy(policy)
-    if policy == "CnnPolicy":
+    reading, _ = split_policy(policy)
+    if reading == "Cnn":
         _require_image(space)
-    if policy == "MultiInputPolicy" and not isinstance(space, spaces.Dict):
+    if reading == "MultiInput" and not isinstance(space, spaces.Dict):
         raise SpaceError(
-            f"MultiInputPolicy reads a Dict of observations, got {space}; use MlpPolicy, or "
+            f"{policy} reads a Dict of observations, got {space}; use MlpPolicy, or "
             f"CnnPolicy for images"
         )
-    encoder = ObservationEncoder(
-        space, images=policy != "MlpPolicy", mask_size=mask_size(distribution)
-    )
+    encoder = ObservationEncoder(space, images=reading != "Mlp", mask_size=mask_size(distribution))
     for name, (height, width, _) in encoder.images.items():
         if min(height, width) < _MIN_PIXELS:
             raise SpaceError(

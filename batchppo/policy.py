@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batchppo.actions import ActionDistribution
 from batchppo.errors import NonFiniteError
-from batchppo.inputs import ACTION_MASK, VECTOR, Inputs, count_rows
+from batchppo.inputs import ACTION_MASK, EPISODE_START, VECTOR, Inputs, count_rows
 from batchppo.masks import FORBIDDEN, as_masks
 from batchppo.normalization import ObservationNormalizer
 from batchppo.observations import ObservationEncoder
 
 FloatArray = NDArray[np.floating]
-PolicyNetwork: TypeAlias = Callable[[Inputs], FloatArray]
+State: TypeAlias = NDArray[np.float32] | None
+
+
+class PolicyNetwork(Protocol):
+    """From one step's normalized inputs, and what is remembered, to distribution parameters."""
+
+    @property
+    def state_size(self) -> int:
+        """The length of a state; 0 for a network that remembers nothing."""
+
+    def __call__(self, inputs: Inputs, state: State) -> tuple[FloatArray, State]:
+        """Returns the parameters, shape [n, parameters], and the next states."""
 
 
 class Policy:
@@ -68,54 +79,60 @@ class Policy:
             return {**inputs, VECTOR: vector.astype(np.float32, copy=False)}
         return {**inputs, VECTOR: self.normalizer.normalize(vector)}
 
-    def parameters(self, inputs: Inputs) -> FloatArray:
-        """Returns the distributions' parameters for normalized inputs, shape [n, parameters]."""
-        parameters = self.network(inputs)
+    def parameters(self, inputs: Inputs, state: State = None) -> tuple[FloatArray, State]:
+        """Returns the distributions' parameters, shape [n, parameters], and the next states."""
+        parameters, state = self.network(inputs, state)
         mask = inputs.get(ACTION_MASK)
-        return parameters if mask is None else np.where(mask, parameters, np.float32(FORBIDDEN))
+        if mask is not None:
+            parameters = np.where(mask, parameters, np.float32(FORBIDDEN))
+        return parameters, state
 
-    def sample(self, inputs: Inputs, noise: FloatArray) -> NDArray[Any]:
-        """Returns actions (as stored for learning) for normalized inputs and noise."""
-        return self.distribution.sample(self.parameters(inputs), noise)
+    def sample(
+        self, inputs: Inputs, noise: FloatArray, state: State = None
+    ) -> tuple[NDArray[Any], State]:
+        """Returns actions (as stored for learning) for normalized inputs and noise, and states."""
+        parameters, state = self.parameters(inputs, state)
+        return self.distribution.sample(parameters, noise), state
 
     def predict(
         self,
         observation: Any,
-        state: None = None,
+        state: State = None,
         episode_start: Any = None,
         deterministic: bool = False,
         action_masks: Any = None,
-    ) -> tuple[Any, None]:
+    ) -> tuple[Any, State]:
         """Returns the action for an observation, or the actions for a batch.
 
         Args:
             observation: one observation of the space, or a batch with one leading axis of any
                 length.
-            state: None; this policy carries no state.
-            episode_start: not needed by a policy without state; accepted so that one evaluation
-                loop serves every policy.
+            state: what the last call returned, for a policy with memory; None to begin.
+            episode_start: where an episode begins, shape [] or [n], so that a policy with memory
+                forgets what was before; None for nowhere.
             deterministic: the most likely action instead of a random one.
             action_masks: which choices are allowed, shape [choices] or [n, choices]; None for the
                 observation's own `action_mask`, or else for all.
 
         Returns:
             The action, as the environment takes it, with a leading axis if the observation had
-            one; and the state for the next call, always None here.
+            one; and the state for the next call, shape [n, state], None for a policy without
+            memory.
 
         Raises:
             SpaceError: the observation or the masks do not fit the spaces.
             NonFiniteError: the network puts out NaN or infinity.
-            ValueError: a state was given.
+            ValueError: a state that does not fit.
         """
-        del episode_start
-        if state is not None:
-            raise ValueError(f"this policy carries no state, got {type(state).__name__}")
         batch, is_single = self.encoder.as_batch(observation)
         inputs = self.normalize(self.encoder.encode(batch))
+        self._require_state(state, count_rows(inputs))
+        if self.network.state_size:
+            inputs[EPISODE_START] = _starts(episode_start, count_rows(inputs))
         if action_masks is not None:
             masks = as_masks(action_masks, count_rows(inputs), self.distribution)
             inputs = {**inputs, ACTION_MASK: masks}
-        parameters = self.parameters(inputs)
+        parameters, state = self.parameters(inputs, state)
         if not np.isfinite(parameters).all():
             raise NonFiniteError(
                 "the policy network puts out NaN or infinity: its weights are not finite, or the "
@@ -127,4 +144,25 @@ class Policy:
             noise = self.distribution.draw_noise(self._rng, (len(parameters),))
             actions = self.distribution.sample(parameters, noise)
         chosen = self.distribution.to_environment(actions)
-        return (chosen[0] if is_single else chosen), None
+        return (chosen[0] if is_single else chosen), state
+
+    def _require_state(self, state: State, rows: int) -> None:
+        if state is None:
+            return
+        size = self.network.state_size
+        if not size:
+            raise ValueError(f"this policy remembers nothing, but got a state of {type(state)}")
+        if np.shape(state) != (rows, size):
+            raise ValueError(
+                f"state has shape {np.shape(state)}, expected {(rows, size)}; pass what the last "
+                f"call returned for the same number of observations, or None to begin"
+            )
+
+
+def _starts(episode_start: Any, rows: int) -> NDArray[np.bool_]:
+    if episode_start is None:
+        return np.zeros(rows, np.bool_)
+    starts = np.asarray(episode_start, np.bool_).ravel()
+    if len(starts) not in (1, rows):
+        raise ValueError(f"episode_start has {len(starts)} entries, expected {rows}")
+    return np.broadcast_to(starts, (rows,))

@@ -23,7 +23,6 @@ from batchppo.arguments import (
 )
 from batchppo.callback import CallbackLike, CallbackList, as_callback
 from batchppo.config import PPOConfig
-from batchppo.dense import actor_network
 from batchppo.environments import EnvLike, as_vector_env
 from batchppo.episodes import EpisodeStatistics
 from batchppo.graph_network import GraphNetwork
@@ -31,8 +30,9 @@ from batchppo.learner import Learner
 from batchppo.logger import Logger
 from batchppo.model_file import PathLike
 from batchppo.model_state import ModelState, build_policy
-from batchppo.policies import require_policy
+from batchppo.policy import State
 from batchppo.progress_callback import ProgressBarCallback
+from batchppo.recurrent_acting import numpy_network
 from batchppo.rollout import Rollout, RolloutCollector
 from batchppo.run_logger import RunLogger
 from batchppo.schedules import Schedule, ScheduleLike
@@ -48,7 +48,8 @@ class BatchPPO:
 
     Args:
         policy: "MlpPolicy" (dense networks), "CnnPolicy" (images of uint8, channels last) or
-            "MultiInputPolicy" (Dict observations).
+            "MultiInputPolicy" (Dict observations); each also with memory, as "MlpLstmPolicy" and
+            "MlpGruPolicy".
         env: an id (made with batchgym in worker processes), any `gymnasium.vector.VectorEnv` in
             any autoreset mode, or a single `gymnasium.Env`.
         learning_rate: Adam's step size; a number, "linear:3e-4", a schedule of
@@ -69,7 +70,8 @@ class BatchPPO:
         stats_window_size: over how many episodes the logged means go.
         tensorboard_log: folder for TensorBoard's files; None for none.
         policy_kwargs: `net_arch`, `activation_fn`, `ortho_init`, `log_std_init`,
-            `squash_output`, `features_dim`, `share_features_extractor`, `optimizer_kwargs`.
+            `squash_output`, `features_dim`, `share_features_extractor`, `recurrent_size`,
+            `optimizer_kwargs`.
         verbose: 0 for silence, 1 to print the figures of each iteration.
         seed: of everything random here and in the environments; None for a fresh one, which
             `agent.seed` then tells.
@@ -80,6 +82,7 @@ class BatchPPO:
         normalize_rewards: whether the update sees normalized rewards.
         clip_observation: the largest absolute value of a normalized observation.
         clip_reward: the largest absolute value of a normalized reward.
+        sequence_length: rows per sequence that a policy with memory learns from.
         objective: "clip" for the clipped surrogate, or "kl_penalty" for the adaptive divergence
             penalty of the paper's section 4, with a cutoff as in the first batch-ppo.
         kl_target: the divergence per update that the penalty aims at.
@@ -131,6 +134,7 @@ class BatchPPO:
         normalize_rewards: bool = True,
         clip_observation: float = 10.0,
         clip_reward: float = 10.0,
+        sequence_length: int = 32,
         objective: str = "clip",
         kl_target: float = 0.01,
         kl_init_penalty: float = 1.0,
@@ -158,13 +162,13 @@ class BatchPPO:
             normalize_rewards=normalize_rewards,
             clip_observation=clip_observation,
             clip_reward=clip_reward,
+            sequence_length=sequence_length,
             objective=objective,
             kl_target=kl_target,
             kl_init_penalty=kl_init_penalty,
             kl_cutoff_factor=kl_cutoff_factor,
             kl_cutoff_coef=kl_cutoff_coef,
         )
-        require_policy(policy)
         architecture = Architecture.from_policy_kwargs(policy_kwargs, policy)
         vector_env = as_vector_env(env, num_envs, num_workers)
         spaces = vector_env.single_observation_space, vector_env.single_action_space
@@ -316,7 +320,7 @@ class BatchPPO:
         """Gives an acting policy in NumPy the present weights; in TensorFlow it shares them."""
         if not self.policy.encoder.images:
             weights = self._learner.network.weights()
-            self.policy.network = actor_network(weights, self.architecture.activation)
+            self.policy.network = numpy_network(weights, self.architecture)
 
     def _environment_seed(self) -> int:
         """Returns the seed of the next reset: the agent's, or one derived from the steps made."""
@@ -329,17 +333,17 @@ class BatchPPO:
     def predict(
         self,
         observation: Any,
-        state: None = None,
+        state: State = None,
         episode_start: Any = None,
         deterministic: bool = False,
         action_masks: Any = None,
-    ) -> tuple[Any, None]:
+    ) -> tuple[Any, State]:
         """Returns the action for an observation, or the actions for a batch; see `Policy.predict`.
 
         Args:
             observation: one observation, or a batch with one leading axis of any length.
-            state: None; this policy carries no state.
-            episode_start: not needed by a policy without state.
+            state: what the last call returned, for a policy with memory; None to begin.
+            episode_start: where an episode begins, shape [] or [n]; None for nowhere.
             deterministic: the most likely action instead of a random one.
             action_masks: which choices are allowed, shape [choices] or [n, choices].
 

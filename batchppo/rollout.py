@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 
 from batchppo.episodes import EpisodeStatistics
 from batchppo.errors import NonFiniteError, SpaceError
-from batchppo.inputs import ACTION_MASK, VECTOR, Inputs, concatenate, count_rows, map_inputs
+from batchppo.inputs import (
+    ACTION_MASK,
+    EPISODE_START,
+    VECTOR,
+    Inputs,
+    concatenate,
+    count_rows,
+    map_inputs,
+)
 from batchppo.masks import mask_size, require_choices
-from batchppo.policy import Policy
+from batchppo.policy import Policy, State
 from batchppo.transitions import Stepper, Transitions
 
 FloatArray = NDArray[np.floating]
@@ -36,6 +44,9 @@ class Rollout(NamedTuple):
         valid: which rows are transitions, shape [T, N].
         final_inputs: normalized final observations of the truncated rows, in the order of
             `np.argwhere(truncated & valid)`; None where there are none.
+        steps: how many of the T steps were made.
+        actor_state: what the policy remembered at the start, shape [N, state]; None if it
+            remembers nothing.
         seconds: time spent in the environment and in acting, by name.
     """
 
@@ -46,6 +57,8 @@ class Rollout(NamedTuple):
     truncated: BoolArray
     valid: BoolArray
     final_inputs: Inputs | None
+    steps: int
+    actor_state: State
     seconds: dict[str, float]
 
 
@@ -82,6 +95,7 @@ class RolloutCollector:
         self._stepper = Stepper(env)
         self._inputs: Inputs = {}
         self._masked_by_infos = False
+        self._state: State = None
 
     def start(self, seed: int | None) -> None:
         """Resets all environments; environment i gets `seed + i`."""
@@ -89,7 +103,9 @@ class RolloutCollector:
         self._masked_by_infos = (
             ACTION_MASK in infos and mask_size(self._policy.distribution) is not None
         )
-        self._inputs = self._encode(observations, infos, 0)
+        self._state = None
+        starts = np.ones(self.env.num_envs, np.bool_)
+        self._inputs = self._encode(observations, infos, starts, 0)
         self.episodes.begin(self.env.num_envs)
         self.started = True
 
@@ -113,18 +129,23 @@ class RolloutCollector:
         Raises:
             NonFiniteError: an environment returned NaN or infinity.
         """
-        draft = _Draft(self._policy, self.n_steps, self._inputs)
+        size = self._policy.network.state_size
+        if size and self._state is None:
+            self._state = np.zeros((self.env.num_envs, size), np.float32)
+        draft = _Draft(self._policy, self.n_steps, self._inputs, self._state)
         noise = self._policy.distribution.draw_noise(self._rng, (steps, self.env.num_envs))
         # Should a step raise, the environments' state is unknown: the next rollout resets them.
         self.started = False
         for t in range(steps):
             began = time.perf_counter()
-            actions = draft.act(t, self._inputs, noise[t], ~self._stepper.pending)
+            actions, self._state = draft.act(
+                t, self._inputs, noise[t], self._state, ~self._stepper.pending
+            )
             acted = time.perf_counter()
             step = self._stepper.step(self._policy.distribution.to_environment(actions))
             stepped = time.perf_counter()
             timesteps += int(np.count_nonzero(step.valid))
-            self._inputs = self._encode(step.observations, step.infos, timesteps)
+            self._inputs = self._encode(step.observations, step.infos, step.starts, timesteps)
             draft.keep(t, step, timesteps)
             self.episodes.update(step)
             draft.seconds["acting"] += acted - began
@@ -135,11 +156,15 @@ class RolloutCollector:
         self.started = True
         return draft.finish(steps, self._inputs)
 
-    def _encode(self, observations: Any, infos: dict[str, Any], timesteps: int) -> Inputs:
+    def _encode(
+        self, observations: Any, infos: dict[str, Any], starts: BoolArray, timesteps: int
+    ) -> Inputs:
         # May be a view into the environment's memory: it is read before the next step.
         inputs = self._policy.encoder.encode(observations)
         if VECTOR in inputs:
             _require_finite(inputs[VECTOR], "observation", timesteps)
+        if self._policy.network.state_size:
+            inputs[EPISODE_START] = starts
         if self._masked_by_infos:
             inputs[ACTION_MASK] = self._masks(infos)
         if ACTION_MASK in inputs:
@@ -164,10 +189,11 @@ class RolloutCollector:
 class _Draft:
     """A rollout being written."""
 
-    def __init__(self, policy: Policy, n_steps: int, like: Inputs) -> None:
+    def __init__(self, policy: Policy, n_steps: int, like: Inputs, state: State) -> None:
         distribution = policy.distribution
         num_envs = count_rows(like)
         self._policy = policy
+        self._first_state = state
         self._learns = policy.normalizer is not None and policy.normalizer.moments.count == 0
         self._raw = np.empty(0)
         if policy.normalizer is not None:
@@ -184,8 +210,10 @@ class _Draft:
         self._final: list[Inputs] = []
         self.seconds = {"environment": 0.0, "acting": 0.0}
 
-    def act(self, t: int, encoded: Inputs, noise: FloatArray, valid: BoolArray) -> NDArray[Any]:
-        """Keeps the observations of step t and returns the actions for them."""
+    def act(
+        self, t: int, encoded: Inputs, noise: FloatArray, state: State, valid: BoolArray
+    ) -> tuple[NDArray[Any], State]:
+        """Keeps the observations of step t and returns the actions for them, and the next state."""
         if self._policy.normalizer is not None:
             self._raw[t] = encoded[VECTOR]
             if self._learns:
@@ -193,9 +221,9 @@ class _Draft:
         inputs = self._policy.normalize(encoded)
         for name, array in inputs.items():
             self._inputs[name][t] = array
-        actions = self._policy.sample(inputs, noise)
+        actions, state = self._policy.sample(inputs, noise, state)
         self._actions[t] = actions
-        return actions
+        return actions, state
 
     def keep(self, t: int, step: Transitions, timesteps: int) -> None:
         """Keeps what step t led to."""
@@ -228,6 +256,8 @@ class _Draft:
             truncated=self._truncated,
             valid=self._valid,
             final_inputs=concatenate(self._final) if self._final else None,
+            steps=steps,
+            actor_state=self._first_state,
             seconds=self.seconds,
         )
 

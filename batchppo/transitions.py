@@ -29,6 +29,7 @@ class Transitions(NamedTuple):
         terminated: shape [N].
         truncated: shape [N]; False where terminated, which weighs more.
         valid: False where the row is no transition (a reset), shape [N].
+        starts: where `observations` begin an episode, shape [N].
         final_observations: where episodes were truncated, their last observations, a batch as
             long as `truncated` has True; None if it has none.
         infos: the vector environment's infos.
@@ -39,6 +40,7 @@ class Transitions(NamedTuple):
     terminated: BoolArray
     truncated: BoolArray
     valid: BoolArray
+    starts: BoolArray
     final_observations: Any
     infos: dict[str, Any]
 
@@ -71,6 +73,7 @@ class Stepper:
             terminated=terminated,
             truncated=truncated,
             valid=~self.pending,
+            starts=terminated | truncated,
             final_observations=None,
             infos=infos,
         )
@@ -83,7 +86,8 @@ class Stepper:
 
     def _next_step(self, result: Transitions) -> Transitions:
         """A done environment shows its last observation now and its reset in the next row."""
-        self.pending = result.terminated | result.truncated
+        self.pending, reset = result.terminated | result.truncated, self.pending
+        result = result._replace(starts=reset)
         if not result.truncated.any():
             return result
         return result._replace(final_observations=_rows(result.observations, result.truncated))

@@ -16,7 +16,7 @@ from batchppo.compilation import compiled
 from batchppo.config import PPOConfig
 from batchppo.distributions import TensorDistribution
 from batchppo.errors import ModelFileError
-from batchppo.inputs import ACTION_MASK, Inputs, count_rows, map_inputs
+from batchppo.inputs import Inputs
 from batchppo.minibatches import Minibatches
 from batchppo.networks import ActorCritic
 
@@ -25,7 +25,10 @@ TARGET_KL_FACTOR = 1.5
 
 
 class Batch(NamedTuple):
-    """A rollout's rows as an update reads them; B rows, of which some may be padding.
+    """A rollout's rows as an update reads them.
+
+    Its units are what minibatches are dealt from: single rows, columns of shape [B, ...], or for
+    policies with memory sequences of L rows, columns of shape [B, L, ...].
 
     Attributes:
         inputs: normalized observations by name, shapes [B, ...].
@@ -35,6 +38,7 @@ class Batch(NamedTuple):
         old_values: before the update, shape [B].
         advantages: shape [B].
         returns: value targets, shape [B].
+        weights: 1 where a row counts and 0 where it is padding, shape [B].
     """
 
     inputs: Any
@@ -44,6 +48,7 @@ class Batch(NamedTuple):
     old_values: Any
     advantages: Any
     returns: Any
+    weights: Any
 
 
 class Coefficients(NamedTuple):
@@ -67,20 +72,6 @@ class Metrics(NamedTuple):
     kl: Any
     approx_kl: Any
     clip_fraction: Any
-
-
-class Evaluation(NamedTuple):
-    """What a network says of a rollout.
-
-    Attributes:
-        parameters: of the distributions, shape [B, P].
-        log_prob: of the actions, shape [B].
-        values: of all inputs, shape [B + N].
-    """
-
-    parameters: NDArray[np.float32]
-    log_prob: NDArray[np.float32]
-    values: NDArray[np.float32]
 
 
 class UpdateResult(NamedTuple):
@@ -108,6 +99,7 @@ class Updater:
         config: hyperparameters.
         adam_epsilon: Adam's epsilon.
         jit_compile: whether XLA compiles the update.
+        device: where to compute.
 
     Attributes:
         optimizer: Keras' Adam, over the network's variables in their order.
@@ -120,18 +112,16 @@ class Updater:
         config: PPOConfig,
         adam_epsilon: float,
         jit_compile: bool,
+        device: str = "/CPU:0",
     ) -> None:
         self._network = network
         self._distribution = distribution
         self._config = config
+        self._device = device
         self.optimizer = keras.optimizers.Adam(0.0, epsilon=adam_epsilon)
         self.optimizer.build(network.trainable_variables)
         self._update = compiled(self._all_minibatches, jit_compile)
-        self._evaluate = compiled(self._evaluation)
-        self._value = compiled(network.values)
-        self._kl = compiled(
-            lambda inputs, old: distribution.kl_divergence(old, network.parameters(inputs))
-        )
+        self._kl = compiled(self._mean_kl)
 
     @property
     def traces(self) -> int:
@@ -159,64 +149,40 @@ class Updater:
         for i, variable in enumerate(self.optimizer.variables):
             variable.assign(state[str(i)])
 
-    def evaluate(self, inputs: Inputs, actions: NDArray[Any]) -> Evaluation:
-        """Returns what the network says of a rollout's rows.
-
-        Args:
-            inputs: normalized observations, shapes [B + N, ...]; the last N have no action.
-            actions: as stored, shape [B, ...].
-        """
-        evaluated = self._evaluate(_tensors(inputs), tf.constant(actions))
-        return Evaluation(*(tensor.numpy() for tensor in evaluated))
-
-    def values(self, inputs: Inputs, chunk: int) -> NDArray[np.float32]:
-        """Returns V(s), shape [n], for any number n of inputs, `chunk` at a time.
-
-        The last chunk is padded, so that the function is compiled for one shape only.
-        """
-        count = count_rows(inputs)
-        read = {name: array for name, array in inputs.items() if name != ACTION_MASK}
-        padding = -count % chunk
-        padded = map_inputs(
-            lambda a: np.concatenate([a, np.zeros((padding, *a.shape[1:]), a.dtype)]), read
-        )
-        chunks = (
-            map_inputs(lambda a, start=start: a[start : start + chunk], padded)
-            for start in range(0, count, chunk)
-        )
-        values = [self._value(_tensors(rows)).numpy() for rows in chunks]
-        return np.concatenate(values)[:count] if values else np.empty(0, np.float32)
-
-    def kl_divergence(
-        self, inputs: Inputs, old_parameters: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """Returns KL(old || present policy) of every row, shape [B]."""
-        divergence: NDArray[np.float32] = self._kl(
-            _tensors(inputs), tf.constant(old_parameters)
-        ).numpy()
-        return divergence
+    def mean_kl(self, batch: Batch) -> float:
+        """Returns the mean KL(old || present policy) over the rows that count."""
+        with tf.device(self._device):
+            return float(self._kl(_batch_tensors(batch)))
 
     def update(
         self, batch: Batch, minibatches: Minibatches, coefficients: Coefficients
     ) -> UpdateResult:
         """Makes the gradient steps of all minibatches and returns what they gave."""
-        sums, seen, steps, finite = self._update(
-            Batch(_tensors(batch.inputs), *map(tf.constant, batch[1:])),
-            tf.constant(minibatches.rows),
-            tf.constant(minibatches.weights),
-            tf.constant(minibatches.total, tf.int32),
-            Coefficients(*(tf.constant(value, tf.float32) for value in coefficients)),
-        )
+        with tf.device(self._device):
+            sums, seen, steps, finite = self._update(
+                _batch_tensors(batch),
+                tf.constant(minibatches.rows),
+                tf.constant(minibatches.weights),
+                tf.constant(minibatches.total, tf.int32),
+                Coefficients(*(tf.constant(value, tf.float32) for value in coefficients)),
+            )
         seen, steps = int(seen), int(steps)
         means = Metrics(*(float(total) / max(seen, 1) for total in sums))
         return UpdateResult(means, steps, bool(finite) and steps < seen, bool(finite))
 
-    def _evaluation(
-        self, inputs: Mapping[str, tf.Tensor], actions: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        parameters, values = self._network.forward(inputs)
-        parameters = parameters[: tf.shape(actions)[0]]
-        return parameters, self._distribution.log_prob(parameters, actions), values
+    def _mean_kl(self, batch: Batch) -> tf.Tensor:
+        parameters, _ = self._network.forward(batch.inputs)
+        rows = self._rows(batch, tf.ones(tf.shape(batch.weights)[0]))
+        divergence = self._distribution.kl_divergence(rows.old_parameters, parameters)
+        return losses.weighted_mean(divergence, rows.weights)
+
+    def _rows(self, units: Batch, weights: tf.Tensor) -> Batch:
+        """Returns units, weighted each, as rows; the inputs stay as the network reads them."""
+        if units.weights.shape.rank == 1:
+            return units._replace(weights=units.weights * weights)
+        columns = units._replace(weights=units.weights * weights[:, None])[1:]
+        flat = (tf.reshape(c, tf.concat([[-1], tf.shape(c)[2:]], axis=0)) for c in columns)
+        return Batch(units.inputs, *flat)
 
     def _all_minibatches(
         self,
@@ -266,7 +232,9 @@ class Updater:
             gradients, _ = tf.clip_by_global_norm(gradients, self._config.max_grad_norm)
         self.optimizer.apply(gradients)
 
-    def _loss(self, minibatch: Batch, weights: tf.Tensor, coefficients: Coefficients) -> Metrics:
+    def _loss(self, units: Batch, weights: tf.Tensor, coefficients: Coefficients) -> Metrics:
+        minibatch = self._rows(units, weights)
+        weights = minibatch.weights
         parameters, values = self._network.forward(minibatch.inputs)
         log_prob = self._distribution.log_prob(parameters, minibatch.actions)
         log_ratio = losses.log_ratio(log_prob, minibatch.old_log_prob)
@@ -358,9 +326,14 @@ class Warmup:
             self._error = error
 
 
-def _tensors(inputs: Inputs) -> dict[str, tf.Tensor]:
+def tensors(inputs: Inputs) -> dict[str, tf.Tensor]:
+    """Returns inputs as tensors."""
     return {name: tf.constant(array) for name, array in inputs.items()}
 
 
 def _values(variables: list[keras.Variable]) -> list[Any]:
     return [variable.value for variable in variables]
+
+
+def _batch_tensors(batch: Batch) -> Batch:
+    return Batch(tensors(batch.inputs), *map(tf.constant, batch[1:]))
