@@ -73,6 +73,12 @@ def make_agent(
     return agent_class(env=env, **settings)
 
 
+def load_policy(model: Path, seed: int | None = None) -> "batchppo.Policy":
+    """Return what acts for the model in a file; only convolutions load TensorFlow for it."""
+    with silent_tensorflow():
+        return batchppo.load_policy(model, seed=seed)
+
+
 def recall(choice: Choice) -> tuple[Path, EnvConfig]:
     """Return the model file that is meant, and the environment to use it in.
 

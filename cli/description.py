@@ -6,8 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-import batchppo
-
+from .build import load_policy
 from .console import results
 from .formatting import significant
 from .outcome import load_evaluations
@@ -18,7 +17,7 @@ from .run_folder import Choice, RunFolder, find_model
 def describe(choice: Choice) -> dict[str, Any]:
     """Return what is known of a model, as JSON values."""
     found = find_model(choice)
-    policy = batchppo.load_policy(found.path)
+    policy = load_policy(found.path)
     metadata = policy.metadata
     return {
         "model": str(found.path),

@@ -12,7 +12,7 @@ from rich.text import Text
 
 import batchppo
 
-from .build import make_evaluation_env, recall
+from .build import load_policy, make_evaluation_env, recall
 from .console import results
 from .formatting import significant
 from .outcome import Evaluation
@@ -50,7 +50,7 @@ class Score:
 def evaluate(choice: Choice, episodes: int, seed: int, stochastic: bool) -> Iterator[Score]:
     """Play episodes with an agent; yield one score for each kind of actions."""
     model, environment = recall(choice)
-    policy = batchppo.load_policy(model, seed=seed)
+    policy = load_policy(model, seed)
     for deterministic in (True, False) if stochastic else (True,):
         with contextlib.closing(make_evaluation_env(environment, episodes)) as env:
             returns, lengths = batchppo.evaluate_policy(

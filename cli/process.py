@@ -65,8 +65,9 @@ def leave(code: int) -> None:
     in it. Whoever calls this has closed everything.
     """
     if "tensorflow" in sys.modules:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):  # nobody may be reading any more
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

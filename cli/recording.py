@@ -9,9 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import batchppo
-
-from .build import make_rendering_env, recall
+from .build import load_policy, make_rendering_env, recall
 from .console import messages, results
 from .extras import require_extra
 from .formatting import duration, significant
@@ -51,7 +49,7 @@ def record(
         check_output(output)
     require_extra("render", "recording a video")
     model, environment = recall(choice)
-    policy = batchppo.load_policy(model, seed=seed)
+    policy = load_policy(model, seed)
     path = output or _free_name(model.parent)
     console = messages()
     with make_rendering_env(environment, "rgb_array") as env:
@@ -74,7 +72,7 @@ def record(
 def watch(choice: Choice, episodes: int, max_steps: int | None, seed: int) -> None:
     """Play episodes with an agent, in a window; arguments as of `record`."""
     model, environment = recall(choice)
-    policy = batchppo.load_policy(model, seed=seed)
+    policy = load_policy(model, seed)
     with make_rendering_env(environment, "human") as env:
         for number in range(episodes):
             episode = _play(policy, env, seed + number, max_steps, lambda _step: None)

@@ -2,11 +2,9 @@
 
 import csv
 import io
-import os
-import tempfile
 from pathlib import Path
 
-from .files import write_text
+from .files import write_bytes, write_text
 
 _STEPS = "time/total_timesteps"
 
@@ -55,11 +53,9 @@ def rewind_events(folder: Path, timesteps: int) -> None:
         kept = [record for record in records if Event.FromString(record).step <= timesteps]
         if len(kept) == len(records):
             continue
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".events.")
-        with os.fdopen(descriptor, "wb") as file:
-            writer = RecordWriter(file)
-            for record in kept:
-                writer.write(record)
-            writer.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        file = io.BytesIO()
+        writer = RecordWriter(file)
+        for record in kept:
+            writer.write(record)
+        writer.flush()
+        write_bytes(path, file.getvalue())

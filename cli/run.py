@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import batchppo
-
 from .about import about_this_run
+from .build import load_policy
 from .errors import BadInput, CommandFailed
+from .files import copy_file
 from .outcome import Evaluation, load_evaluations, save_evaluations
 from .rewind import rewind_csv, rewind_events
 from .run_config import RunConfig, load_about
@@ -42,6 +42,8 @@ class Run:
         if self.model is None:
             self.config.save(self.folder.config, about_this_run())
             return
+        if self.model != self.folder.model:
+            copy_file(self.model, self.folder.model)
         rewind_csv(self.folder.progress, self.timesteps)
         rewind_events(self.folder.path, self.timesteps)
         save_evaluations(self.folder.evaluations, self.evaluations)
@@ -105,7 +107,7 @@ def resumed_run(name: str, logdir: Path, changes: dict[str, object]) -> Run:
     if not model.is_file():
         raise BadInput(f"{folder.path} has no {model.name} to go on with")
     config = dataclasses.replace(RunConfig.load(folder.config), **changes)  # type: ignore[arg-type]
-    timesteps = batchppo.load_policy(model).metadata["num_timesteps"]
+    timesteps = load_policy(model).metadata["num_timesteps"]
     if timesteps >= config.total_timesteps:
         raise BadInput(
             f"{model} has {timesteps:,} steps already; --timesteps, the new total, must be greater"

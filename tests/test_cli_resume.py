@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from batchppo_cli.rewind import rewind_csv, rewind_events
-from cli_process import members_of_session, run, start
+from cli_process import members_of_session, run, start, the_run
 
 BEGIN = ("train", "cartpole", "--seed", "3", "--num-envs", "4", "--num-workers", "1")
 
@@ -53,7 +53,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_killed_run_goes_on_to_the_asked_total(killed: Path) -> None:
-    (folder,) = (killed / "runs" / "cartpole").iterdir()
+    folder = the_run(killed)
     done = run(killed, "train", "--resume", "cartpole", "--timesteps", "3000", "--json")
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)
@@ -71,6 +71,20 @@ def test_a_killed_run_goes_on_to_the_asked_total(killed: Path) -> None:
     assert (config["total_timesteps"], config["seed"]) == (3000, 3)
     (resumed,) = config["about"]["resumed"]
     assert resumed["command"] == "batchppo train --resume cartpole --timesteps 3000 --json"
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    arguments = ("--timesteps", "1024", "--checkpoint-every", "256", "--quiet")
+    assert run(tmp_path, *BEGIN, *arguments).returncode == 0
+    folder = the_run(tmp_path)
+    checkpoint = folder / "checkpoints" / "model_512_steps.zip"
+    done = run(tmp_path, "train", "--resume", str(checkpoint), "--timesteps", "768", "--json")
+    assert json.loads(done.stdout)["timesteps"] == 768, done.stderr
+    assert max(steps_in_csv(folder)) == 768
+    assert max(steps_in_events(folder, "train/loss")) == 768
+    done = run(tmp_path, "info", "cartpole", "--checkpoint", "last", "--json")
+    assert json.loads(done.stdout)["timesteps"] == 768
 
 
 @pytest.mark.parametrize(
