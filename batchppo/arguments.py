@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import Space
@@ -58,3 +59,21 @@ def _raise_unknown(where: str, name: str, known: tuple[str, ...]) -> None:
         f"{where} got an unknown argument '{name}'.{did_you_mean(name, known)} "
         f"Known are: {', '.join(sorted(known))}"
     )
+
+
+if TYPE_CHECKING:
+    class_only_method = classmethod
+else:
+
+    class class_only_method(classmethod):  # noqa: N801 - used as a decorator
+        """A class method that warns when it is called on an instance, which it does not change."""
+
+        def __get__(self, instance: Any, owner: Any = None, /) -> Any:
+            if instance is not None:
+                name = f"{type(instance).__name__}.{self.__func__.__name__}"
+                warnings.warn(
+                    f"{name}() returns a new agent and leaves this one as it is; write "
+                    f"agent = {name}(...), or agent.set_parameters(path) to take over the weights",
+                    stacklevel=2,
+                )
+            return super().__get__(instance, owner)

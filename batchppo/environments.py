@@ -39,6 +39,7 @@ def as_vector_env(
         return SyncVectorEnv([lambda: single], autoreset_mode=AutoresetMode.DISABLED)
     if isinstance(env, VectorEnv):
         autoreset_mode(env)
+        _refuse_shared_copies(env)
         return env
     raise TypeError(
         f"env must be an id, a gymnasium.vector.VectorEnv or a gymnasium.Env; got {env!r} of type "
@@ -62,3 +63,15 @@ def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
             f"resets. Set env.metadata = {{**env.metadata, 'autoreset_mode': "
             f"AutoresetMode.NEXT_STEP}} (or the mode that it really has)"
         ) from None
+
+
+def _refuse_shared_copies(env: VectorEnv[Any, Any, Any]) -> None:
+    """Raises ValueError if two of the environments are one object, stepped twice as often."""
+    seen: dict[int, int] = {}
+    for i, copy in enumerate(getattr(env.unwrapped, "envs", ())):
+        first = seen.setdefault(id(copy.unwrapped), i)
+        if first != i:
+            raise ValueError(
+                f"environments {first} and {i} of {env!r} are the same object; make one each: "
+                f"[lambda: make_env() for _ in range(n)] rather than [lambda: env] * n"
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -25,6 +25,8 @@ from batchppo.recurrent_acting import numpy_network
 from batchppo.space_json import space_from_json, space_to_json
 
 Arrays = dict[str, NDArray[Any]]
+
+_GROUPS = ("weights", "optimizer", "observation_moments", "reward_moments")
 
 
 def installed_versions() -> dict[str, str]:
@@ -75,16 +77,24 @@ class ModelState:
             "random": self.random,
             "versions": installed_versions(),
         }
-        groups = {
-            "weights": self.weights,
-            "optimizer": self.optimizer,
-            "observation_moments": self.observation_moments,
-            "reward_moments": self.reward_moments,
-        }
-        arrays = {
-            f"{group}/{key}": a for group, entry in groups.items() for key, a in entry.items()
-        }
+        groups = self.arrays().items()
+        arrays = {f"{group}/{key}": a for group, entry in groups for key, a in entry.items()}
         write_model_file(path, document, arrays)
+
+    def arrays(self) -> dict[str, Arrays]:
+        """Returns all arrays by group and name."""
+        return {group: dict(getattr(self, group)) for group in _GROUPS}
+
+    def with_arrays(
+        self, given: Mapping[str, Mapping[str, NDArray[Any]]], exact_match: bool
+    ) -> ModelState:
+        """Returns this state with the arrays that are given in place of its own.
+
+        Raises:
+            ModelFileError: an array is unknown, of another shape or, if all are asked for, missing.
+        """
+        merged: dict[str, Any] = _merged(self.arrays(), given, exact_match)
+        return replace(self, **merged)
 
     @classmethod
     def read(cls, path: PathLike) -> ModelState:
@@ -120,10 +130,7 @@ class ModelState:
             n_updates=int(document["n_updates"]),
             kl_penalty=float(document["kl_penalty"]),
             random=dict(document["random"]),
-            weights=_group(arrays, "weights"),
-            optimizer=_group(arrays, "optimizer"),
-            observation_moments=_group(arrays, "observation_moments"),
-            reward_moments=_group(arrays, "reward_moments"),
+            **{group: _group(arrays, group) for group in _GROUPS},
         )
 
     def _check_weights(self, path: PathLike) -> None:
@@ -140,6 +147,27 @@ class ModelState:
             if used:
                 expected = {**moments, "mean": (size,), "squares": (size,)}
                 _check_arrays(path, name, found, expected)
+
+
+def _merged(
+    own: Mapping[str, Arrays], given: Mapping[str, Mapping[str, NDArray[Any]]], exact_match: bool
+) -> dict[str, Arrays]:
+    merged = {group: dict(arrays) for group, arrays in own.items()}
+    for group, arrays in given.items():
+        for name, array in arrays.items():
+            expected = merged.get(group, {}).get(name)
+            if expected is None or np.shape(array) != expected.shape:
+                came = f"'{group}/{name}' of shape {np.shape(array)}"
+                right = "no such array" if expected is None else f"shape {expected.shape}"
+                raise ModelFileError(f"got {came}, this model has {right}")
+            merged[group][name] = np.asarray(array)
+    missing = [f"{g}/{n}" for g, a in own.items() for n in a if n not in given.get(g, {})]
+    if exact_match and missing:
+        raise ModelFileError(
+            f"'{missing[0]}' is missing, and {len(missing) - 1} more; give all arrays, or "
+            f"exact_match=False to keep this model's own"
+        )
+    return merged
 
 
 def _normalizes(encoder: ObservationEncoder, config: PPOConfig) -> bool:

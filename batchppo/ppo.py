@@ -11,10 +11,12 @@ from typing import Any, Never
 import numpy as np
 from gymnasium import Space
 from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
 from batchppo.architecture import Architecture
 from batchppo.arguments import (
     LOAD_EXTRAS,
+    class_only_method,
     fresh_seed,
     refuse_unknown_constructor_arguments,
     refuse_unknown_load_arguments,
@@ -38,6 +40,8 @@ from batchppo.run_logger import RunLogger
 from batchppo.schedules import Schedule, ScheduleLike
 from batchppo.space_json import space_to_json
 from batchppo.training import Training
+
+DEFAULT_NUM_ENVS = 8
 
 
 class BatchPPO:
@@ -128,7 +132,7 @@ class BatchPPO:
         seed: int | None = None,
         device: str = "auto",
         *,
-        num_envs: int = 8,
+        num_envs: int = DEFAULT_NUM_ENVS,
         num_workers: int | None = None,
         normalize_observations: bool = True,
         normalize_rewards: bool = True,
@@ -451,7 +455,7 @@ class BatchPPO:
         """
         self._state().write(path)
 
-    @classmethod
+    @class_only_method
     def load(
         cls,
         path: PathLike,
@@ -493,9 +497,34 @@ class BatchPPO:
         agent._restore(state)
         agent._run_logger = RunLogger(extras.get("verbose", 0), extras.get("tensorboard_log"))
         if env is not None:
-            num_envs = extras.get("num_envs", state.num_envs)
+            num_envs = extras.get("num_envs", state.num_envs or DEFAULT_NUM_ENVS)
             agent.set_env(as_vector_env(env, num_envs, extras.get("num_workers")))
         return agent
+
+    def get_parameters(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """Returns copies of all arrays: weights, optimizer and statistics, by group and name."""
+        return self._state().arrays()
+
+    def set_parameters(
+        self,
+        load_path_or_dict: PathLike | Mapping[str, Mapping[str, NDArray[Any]]],
+        exact_match: bool = True,
+    ) -> None:
+        """Takes over arrays, in place: all of them or, if one does not fit, none.
+
+        Args:
+            load_path_or_dict: a model file, or what `get_parameters` returned.
+            exact_match: whether every group and array has to be there.
+
+        Raises:
+            ModelFileError: an array is unknown, missing or of another shape.
+        """
+        given = (
+            load_path_or_dict
+            if isinstance(load_path_or_dict, Mapping)
+            else ModelState.read(load_path_or_dict).arrays()
+        )
+        self._restore(self._state().with_arrays(given, exact_match))
 
     def _state(self) -> ModelState:
         learner, normalizer = self._learner, self.policy.normalizer

@@ -323,7 +323,51 @@ def test_a_missing_array_is_named(tmp_path):
             load(tmp_path / "model")
 
 
+def test_parameters_can_be_taken_over_in_place(tmp_path):
+    source = small_agent(seed=1).learn(200)
+    source.save(tmp_path / "model")
+    for given in (tmp_path / "model", source.get_parameters()):
+        agent = small_agent(seed=2)
+        agent.set_parameters(given)
+        assert equal(agent, source)
+        cues = np.array([5, 6, 7])
+        expected = source.predict(cues, deterministic=True)[0]
+        assert np.array_equal(agent.predict(cues, deterministic=True)[0], expected)
+        assert agent.num_timesteps == 0
+
+
+def test_parameters_are_taken_over_whole_or_not_at_all():
+    agent = small_agent()
+    before = weights(agent)
+    bias = {"weights": {"actor/0/bias": np.ones(8)}}
+    for wrong, match in (
+        (bias, "is missing, and"),
+        ({"weights": {"actor/0/bias": np.ones(9)}}, r"shape \(9,\), this model has shape \(8,\)"),
+        ({"weights": {"actor/9/bias": np.ones(8)}}, "this model has no such array"),
+        ({"wights": {"a": np.ones(1)}, **bias}, "this model has no such array"),
+    ):
+        with pytest.raises(ModelFileError, match=match):
+            agent.set_parameters(wrong)
+        assert all(np.array_equal(before[name], w) for name, w in weights(agent).items())
+    agent.set_parameters(bias, exact_match=False)
+    assert weights(agent)["actor/0/bias"].tolist() == [1.0] * 8
+
+
+def test_load_on_an_instance_warns_that_it_returns_a_new_agent(tmp_path):
+    agent = small_agent()
+    agent.save(tmp_path / "model")
+    with pytest.warns(UserWarning, match="returns a new agent and leaves this one as it is"):
+        loaded = agent.load(tmp_path / "model")
+    assert loaded is not agent
+
+
 # Wrong arguments
+
+
+def test_one_object_in_two_places_is_refused():
+    env = CueEnv()
+    with pytest.raises(ValueError, match="environments 0 and 1 .* are the same object"):
+        small_agent(SyncVectorEnv([lambda: env] * 2))
 
 
 @pytest.mark.parametrize(
