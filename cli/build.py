@@ -68,7 +68,8 @@ def make_agent(
     with silent_tensorflow():
         agent_class = batchppo.BatchPPO
     if model is not None:
-        return agent_class.load(model, env=env)
+        loaded: batchppo.BatchPPO = agent_class.load(model, env=env)
+        return loaded
     settings = {"policy": "MlpPolicy", "seed": config.seed, **config.agent}
     return agent_class(env=env, **settings)
 

@@ -1,6 +1,7 @@
 """One training from beginning to end, and what is left of it however it ends."""
 
 import contextlib
+import errno
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ from .outcome import Outcome
 from .process import exit_code, uninterrupted
 from .progress import Display, make_display
 from .run import Run
+
+# Errors of writing that do not name the file.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def run_training(run: Run, progress: str) -> Outcome:
@@ -102,13 +106,15 @@ def _saved(agent: "batchppo.BatchPPO", run: Run) -> Iterator[None]:
     path = run.folder.model
     try:
         yield
-    except Exception:
+    except Exception as error:
         # After an error the agent may not be what it should be: an older file of it stays.
         if not path.exists():
             with contextlib.suppress(OSError):  # the error may be that nothing can be written
                 agent.save(path)
         if path.exists():
             messages().print(f"The agent so far is kept in {path}.", soft_wrap=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(run.folder.path)) from error
         raise
     except KeyboardInterrupt:
         with uninterrupted():

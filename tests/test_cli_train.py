@@ -10,7 +10,16 @@ from pathlib import Path
 import imageio_ffmpeg
 import numpy as np
 import pytest
-from cli_process import SMALL, SMALL_STEPS, members_of_session, run, start, the_run
+from cli_process import (
+    COMMAND,
+    SMALL,
+    SMALL_STEPS,
+    environment,
+    members_of_session,
+    run,
+    start,
+    the_run,
+)
 from PIL import Image
 
 
@@ -201,6 +210,27 @@ def test_a_reward_that_is_no_number_is_told(tmp_path: Path) -> None:
     assert "reward" in error
     assert "nan" in error.lower()
     assert "environment 0" in error
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_told_and_loses_no_model(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: what is logged outgrows it."""
+    options = ["--eval-every", "500", "--eval-episodes", "2", "--num-workers", "1"]
+    limited = f"ulimit -f 150; exec {COMMAND} train CartPole-v1 --set n_steps=1 {' '.join(options)}"
+    done = subprocess.run(
+        ["bash", "-c", limited],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert done.returncode == 1, done.stderr
+    *_, kept, error = done.stderr.splitlines()
+    assert "The agent so far is kept in" in kept, done.stderr
+    assert str(the_run(tmp_path, "CartPole-v1").relative_to(tmp_path)) in error
+    assert "File too large" in error
+    assert run(tmp_path, "eval", "CartPole-v1", "--episodes", "2").returncode == 0
 
 
 def test_an_unsupported_space_leaves_no_folder(tmp_path: Path) -> None:
