@@ -1,6 +1,6 @@
 """When waiting spins, and when it blocks."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,12 +8,33 @@ from batchgym import spin
 from batchgym.spin import Spin
 
 
+class Clock:
+    """Time that passes by a microsecond whenever somebody looks, and by `sleep`."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        self.now += 1e-6
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(spin, "time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
 @pytest.fixture
 def alone(monkeypatch):
     monkeypatch.setattr(spin, "runnable_tasks", lambda: 1)
 
 
-def wait(spinner, found_after=None, block_seconds=0.0):
+def wait(spinner, found_after=None, sleep=lambda: None):
     """Waits for something that is found at the n-th look; tells who found it."""
     looks = []
 
@@ -22,7 +43,7 @@ def wait(spinner, found_after=None, block_seconds=0.0):
         return found_after is not None and len(looks) >= found_after
 
     def block():
-        time.sleep(block_seconds)
+        sleep()
         looks.append("blocked")
         return True
 
@@ -40,9 +61,9 @@ def test_blocks_when_time_is_up(alone):
     assert looks > 1
 
 
-def test_blocks_at_once_after_a_long_wait_and_spins_again_after_a_short_one(alone):
+def test_blocks_at_once_after_a_long_wait_and_spins_again_after_a_short_one(alone, clock):
     spinner = Spin(3)
-    assert wait(spinner, block_seconds=0.01)[0] == "blocked"
+    assert wait(spinner, sleep=lambda: clock.sleep(0.01))[0] == "blocked"
     assert wait(spinner, found_after=1) == ("blocked", 1)
     assert wait(spinner, found_after=1) == ("spun", 1)
 
