@@ -413,7 +413,7 @@ def check_cycles(number):
 
 
 def test_closed_vector_environments_leave_nothing():
-    check_cycles(20)
+    check_cycles(50)
 
 
 @pytest.mark.slow
