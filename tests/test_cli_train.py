@@ -197,6 +197,7 @@ def test_an_error_of_an_environment_is_told_and_the_agent_kept(tmp_path: Path) -
     assert (the_run(tmp_path, "Breaks-v0") / "model.zip").is_file()
 
 
+@pytest.mark.slow
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     done = run(tmp_path, "train", "cli_stub_envs:Breaks-v0", *SMALL, "--debug")
     assert done.returncode == 1
