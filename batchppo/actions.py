@@ -114,6 +114,48 @@ class SquashedGaussian(DiagonalGaussian):
         return super().to_environment(scaled)
 
 
+class StateDependentNoise(DiagonalGaussian):
+    """Generalized state-dependent exploration (Raffin et al. 2021, arXiv:2005.05719).
+
+    The noise is a linear function of what the policy's last hidden layer puts out, drawn anew every
+    `sample_freq` steps: the same state gets the same noise in between, and motions are smooth.
+    Acting parameters have the features times the deviations of their noise behind them.
+    """
+
+    def __init__(self, space: spaces.Box, latent_size: int, sample_freq: int) -> None:
+        super().__init__(space)
+        self._latent_size = latent_size
+        self._sample_freq = sample_freq
+
+    def draw_noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Returns matrices of standard normal noise, shape [*shape, latent_size * actions].
+
+        A shape of [T, N] gets one matrix per environment and `sample_freq` steps.
+        """
+        size = self._latent_size * self._size
+        if len(shape) == 1 or self._sample_freq == 1:
+            return rng.standard_normal((*shape, size), np.float32)
+        steps, *rest = shape
+        length = steps if self._sample_freq < 1 else self._sample_freq
+        drawn = rng.standard_normal((-(-steps // length), *rest, size), np.float32)
+        return drawn.repeat(length, axis=0)[:steps]
+
+    def sample(self, parameters: FloatArray, noise: FloatArray) -> NDArray[np.float32]:
+        """Returns mean + sum_j (features_j deviation_jk noise_jk)."""
+        shape = (len(parameters), self._latent_size, self._size)
+        mean, scaled = parameters[:, : self._size], parameters[:, 2 * self._size :]
+        drawn = np.einsum("njk,njk->nk", scaled.reshape(shape), noise.reshape(shape))
+        return np.asarray(mean + drawn, np.float32)
+
+
+class StateDependentGaussian(StateDependentNoise):
+    """State-dependent noise, clipped to the space's bounds."""
+
+
+class StateDependentSquashed(StateDependentNoise, SquashedGaussian):
+    """State-dependent noise that goes through tanh."""
+
+
 class Choices:
     """Independent choices for Discrete and MultiDiscrete; parameters are logits side by side.
 
@@ -186,20 +228,31 @@ class Bernoulli:
         return actions.reshape(len(actions), *self.space.shape).astype(self.space.dtype)
 
 
-def action_distribution(space: spaces.Space[Any], squash: bool = False) -> ActionDistribution:
+def action_distribution(
+    space: spaces.Space[Any],
+    squash: bool = False,
+    latent_size: int | None = None,
+    sample_freq: int = -1,
+) -> ActionDistribution:
     """Returns the distribution for an action space.
 
     Args:
         space: the action space of one environment.
         squash: whether actions of a Box go through tanh instead of being clipped.
+        latent_size: how many features state-dependent noise has; None for independent noise.
+        sample_freq: steps between two draws of state-dependent noise; -1 for one a rollout.
 
     Raises:
         SpaceError: a space that is not supported.
     """
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
+        if latent_size is not None:
+            kind = StateDependentSquashed if squash else StateDependentGaussian
+            return kind(space, latent_size, sample_freq)
         return SquashedGaussian(space) if squash else DiagonalGaussian(space)
-    if squash:
-        raise SpaceError(f"squash_output=True needs a Box of floats as action space, got {space}")
+    for argument, given in (("squash_output", squash), ("use_sde", latent_size is not None)):
+        if given:
+            raise SpaceError(f"{argument}=True needs a Box of floats as action space, got {space}")
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         return Choices(space)
     if isinstance(space, spaces.MultiBinary):

@@ -56,6 +56,8 @@ class Architecture:
     """The recurrent cell in front of the dense layers, "lstm" or "gru"; None for no memory."""
     recurrent_size: int = 256
     """The cell's width."""
+    use_sde: bool = False
+    """Whether a Gaussian's noise depends on the state."""
     squash_output: bool = False
     """Whether a Gaussian's actions go through tanh instead of being clipped."""
     adam_epsilon: float = 1e-5
@@ -63,7 +65,10 @@ class Architecture:
 
     @classmethod
     def from_policy_kwargs(
-        cls, policy_kwargs: Mapping[str, Any] | None, policy: str = "MlpPolicy"
+        cls,
+        policy_kwargs: Mapping[str, Any] | None,
+        policy: str = "MlpPolicy",
+        use_sde: bool = False,
     ) -> Architecture:
         """Returns the architecture that Stable-Baselines3's `policy_kwargs` describe.
 
@@ -77,6 +82,7 @@ class Architecture:
                 `features_dim`, `share_features_extractor`, `recurrent_size` (or, as in
                 sb3-contrib, `lstm_hidden_size`), `optimizer_kwargs` (`eps` or `epsilon`).
             policy: the policy's name.
+            use_sde: whether a Gaussian's noise depends on the state.
 
         Raises:
             ValueError: an unknown key or a value that is not allowed.
@@ -85,7 +91,7 @@ class Architecture:
         given = {**_DEFAULTS.get(reading, {}), **(policy_kwargs or {})}
         refuse_unknown(given, _POLICY_KWARGS, "policy_kwargs key")
         chosen: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if name in given}
-        chosen["cell"] = cell
+        chosen.update(cell=cell, use_sde=use_sde)
         if "lstm_hidden_size" in given:
             chosen["recurrent_size"] = given["lstm_hidden_size"]
         if "net_arch" in given:
@@ -96,6 +102,14 @@ class Architecture:
             refuse_unknown([name], ("eps", "epsilon"), "optimizer_kwargs key")
             chosen["adam_epsilon"] = float(value)
         return cls(**chosen)
+
+    def latent_size(self, encoder: ObservationEncoder) -> int:
+        """Returns how many numbers the policy's output layer reads."""
+        if self.pi:
+            return self.pi[-1]
+        if self.cell is not None:
+            return self.recurrent_size
+        return encoder.size + self.features_dim * len(encoder.images)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the fields as JSON values."""
@@ -154,7 +168,8 @@ def weight_shapes(
             for layer, weight in _nature_cnn_shapes(shape, architecture.features_dim).items():
                 shapes[f"{prefix}/{name}/{layer}"] = weight
     if distribution.free_size:
-        shapes["log_std"] = (distribution.free_size,)
+        latent = (architecture.latent_size(encoder),) if architecture.use_sde else ()
+        shapes["log_std"] = (*latent, distribution.free_size)
     return shapes
 
 

@@ -16,7 +16,7 @@ from batchppo.schedules import MissingSchedule
 
 HYPERPARAMETERS = tuple(field.name for field in fields(PPOConfig))
 LOAD_EXTRAS = ("seed", "verbose", "tensorboard_log", "num_envs", "num_workers")
-_CONSTRUCTOR_ONLY = ("policy", "env", "policy_kwargs", "device")
+_CONSTRUCTOR_ONLY = ("policy", "env", "policy_kwargs", "use_sde", "device")
 
 
 def fresh_seed() -> int:

@@ -75,6 +75,8 @@ class PPOConfig:
     """Weight of the value loss."""
     max_grad_norm: float | None = 0.5
     """The largest global norm of a gradient; None for no bound."""
+    sde_sample_freq: int = -1
+    """Steps between two draws of state-dependent noise; -1 for one draw a rollout."""
     target_kl: float | None = None
     """An update ends before the step whose divergence exceeds 1.5 times this; None for never."""
     stats_window_size: int = 100
@@ -104,6 +106,8 @@ class PPOConfig:
     def _check_counts(self) -> None:
         for name in ("batch_size", "n_epochs", "stats_window_size", "sequence_length"):
             _require_count(name, getattr(self, name))
+        if self.sde_sample_freq != -1:
+            _require_count("sde_sample_freq (or -1)", self.sde_sample_freq)
         if self.n_steps is not None:
             _require_count("n_steps", self.n_steps)
 

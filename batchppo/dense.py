@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchppo.actions import LOG_STD_BOUNDS
 from batchppo.activations import NUMPY_ACTIVATIONS
 from batchppo.inputs import VECTOR, Inputs
 
@@ -41,13 +42,42 @@ class DenseNetwork:
             state: None; here so that all policy networks are called alike.
         """
         del state
-        rows = inputs[VECTOR]
+        kernel, bias = self._output
+        return self.hidden(inputs[VECTOR]) @ kernel + bias, None
+
+    def hidden(self, rows: Array) -> Array:
+        """Returns what the output layer reads, shape [n, features], for rows [n, inputs]."""
         for kernel, bias in self._hidden:
             rows = rows @ kernel
             rows += bias
             rows = self._activate(rows)
+        return rows
+
+
+class ExploringNetwork(DenseNetwork):
+    """A dense network whose noise depends on the state.
+
+    Args:
+        layers: (kernel [inputs, outputs], bias [outputs]) of each layer.
+        activation: the hidden layers' activation, by name.
+        log_std: log-deviations of the noise, shape [features of the output layer, actions].
+    """
+
+    def __init__(
+        self, layers: Sequence[tuple[Array, Array]], activation: str, log_std: Array
+    ) -> None:
+        super().__init__(layers, activation)
+        self._deviation = np.exp(np.clip(log_std, *LOG_STD_BOUNDS))
+
+    def __call__(self, inputs: Inputs, state: Array | None = None) -> tuple[Array, None]:
+        """Returns means, log-deviations and scaled features side by side, and no state."""
+        del state
+        latent = self.hidden(inputs[VECTOR])
         kernel, bias = self._output
-        return rows @ kernel + bias, None
+        variance = np.square(latent) @ np.square(self._deviation)
+        scaled = (latent[:, :, None] * self._deviation).reshape(len(latent), -1)
+        log_std = np.float32(0.5) * np.log(variance + np.float32(1e-6))
+        return np.concatenate([latent @ kernel + bias, log_std, scaled], axis=1), None
 
 
 def actor_network(weights: Mapping[str, NDArray[Any]], activation: str) -> DenseNetwork:
@@ -58,15 +88,19 @@ def actor_network(weights: Mapping[str, NDArray[Any]], activation: str) -> Dense
 
     Args:
         weights: arrays by name: `actor/<layer>/kernel`, `actor/<layer>/bias` with layers counted
-            from 0, and for a Gaussian `log_std`, shape [actions].
+            from 0, and for a Gaussian `log_std`, shape [actions], or [features, actions] where
+            noise depends on the state.
         activation: the hidden layers' activation, by name.
     """
     count = sum(name.startswith("actor/") and name.endswith("/kernel") for name in weights)
     layers = [(weights[f"actor/{i}/kernel"], weights[f"actor/{i}/bias"]) for i in range(count)]
-    if "log_std" in weights:
+    log_std = weights.get("log_std")
+    if log_std is not None and log_std.ndim == 2:
+        return ExploringNetwork(layers, activation, log_std)
+    if log_std is not None:
         kernel, bias = layers[-1]
         layers[-1] = (
             np.concatenate([kernel, np.zeros_like(kernel)], axis=1),
-            np.concatenate([bias, weights["log_std"]]),
+            np.concatenate([bias, log_std]),
         )
     return DenseNetwork(layers, activation)

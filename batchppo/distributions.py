@@ -42,31 +42,45 @@ class TensorDistribution(Protocol):
 
 
 class TensorGaussian:
-    """Independent normal distributions; parameters are means, then log-deviations."""
+    """Independent normal distributions; parameters are means, then log-deviations.
+
+    Parameters of state-dependent noise have more behind them, which only acting reads.
+
+    Args:
+        size: how many actions there are.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
 
     def log_prob(self, parameters: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
         """Returns sum_i [-(a_i - mu_i)^2 / (2 sigma_i^2) - log sigma_i - log(2 pi) / 2]."""
-        mean, log_std = _mean_and_log_std(parameters)
+        mean, log_std = self._mean_and_log_std(parameters)
         standardized = (actions - mean) * tf.exp(-log_std)
         return tf.reduce_sum(-0.5 * (tf.square(standardized) + _LOG_2PI) - log_std, axis=-1)
 
     def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
         """Returns sum_i [log sigma_i + (1 + log(2 pi)) / 2]."""
-        _, log_std = _mean_and_log_std(parameters)
+        _, log_std = self._mean_and_log_std(parameters)
         return tf.reduce_sum(log_std + 0.5 * (1.0 + _LOG_2PI), axis=-1)
 
     def kl_divergence(self, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
         """Returns sum_i [log(s'/s) + (s^2 + (m - m')^2) / (2 s'^2) - 1/2], new m', s' primed."""
-        old_mean, old_log_std = _mean_and_log_std(old)
-        new_mean, new_log_std = _mean_and_log_std(new)
+        old_mean, old_log_std = self._mean_and_log_std(old)
+        new_mean, new_log_std = self._mean_and_log_std(new)
         ratio = tf.exp(2.0 * (old_log_std - new_log_std))
         distance = tf.square((old_mean - new_mean) * tf.exp(-new_log_std))
         return tf.reduce_sum(new_log_std - old_log_std + 0.5 * (ratio + distance - 1.0), axis=-1)
 
     def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         """Returns mean + exp(log_std) * noise."""
-        mean, log_std = _mean_and_log_std(parameters)
+        mean, log_std = self._mean_and_log_std(parameters)
         return mean + tf.exp(log_std) * noise
+
+    def _mean_and_log_std(self, parameters: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        mean = parameters[..., : self._size]
+        log_std = parameters[..., self._size : 2 * self._size]
+        return mean, tf.clip_by_value(log_std, *LOG_STD_BOUNDS)
 
 
 class TensorSquashed(TensorGaussian):
@@ -77,6 +91,7 @@ class TensorSquashed(TensorGaussian):
     """
 
     def __init__(self, scale: NDArray[np.float32]) -> None:
+        super().__init__(len(scale))
         self._log_scale = float(np.sum(np.log(scale)))
 
     def log_prob(self, parameters: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
@@ -90,7 +105,7 @@ class TensorSquashed(TensorGaussian):
         The expectation, which has no closed form, is a Gauss-Hermite quadrature per dimension: it
         has a gradient and no noise.
         """
-        mean, log_std = _mean_and_log_std(parameters)
+        mean, log_std = self._mean_and_log_std(parameters)
         nodes, weights = np.polynomial.hermite_e.hermegauss(16)
         weights = tf.constant(weights / weights.sum(), tf.float32)
         points = mean[..., None] + tf.exp(log_std)[..., None] * tf.constant(nodes, tf.float32)
@@ -173,7 +188,7 @@ def tensor_distribution(distribution: ActionDistribution) -> TensorDistribution:
     if isinstance(distribution, SquashedGaussian):
         return TensorSquashed(distribution.scale)
     if isinstance(distribution, DiagonalGaussian):
-        return TensorGaussian()
+        return TensorGaussian(distribution.free_size)
     if isinstance(distribution, Choices):
         return TensorChoices(distribution.counts, distribution.action_shape)
     if isinstance(distribution, Bernoulli):
@@ -184,8 +199,3 @@ def tensor_distribution(distribution: ActionDistribution) -> TensorDistribution:
 def _log_tanh_slope(u: tf.Tensor) -> tf.Tensor:
     """Returns log(1 - tanh(u)^2) = 2 (log 2 - u - softplus(-2 u)), without cancellation."""
     return 2.0 * (math.log(2.0) - u - tf.nn.softplus(-2.0 * u))
-
-
-def _mean_and_log_std(parameters: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    mean, log_std = tf.split(parameters, 2, axis=-1)
-    return mean, tf.clip_by_value(log_std, *LOG_STD_BOUNDS)

@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
-from batchppo.actions import ActionDistribution, Bernoulli, Choices
+from batchppo.actions import ActionDistribution, Choices
 from batchppo.errors import SpaceError
 
 FORBIDDEN = -1e8
 """The logit of a choice that is not allowed: its probability is 0, and every sum stays finite."""
 
 
-def mask_size(distribution: ActionDistribution) -> int | None:
-    """Returns how many entries a mask has, None where actions cannot be masked."""
-    if isinstance(distribution, Choices | Bernoulli):
-        return distribution.parameter_size
+def mask_size(space: spaces.Space[Any]) -> int | None:
+    """Returns how many entries a mask has, None where actions of a space cannot be masked."""
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    if isinstance(space, spaces.MultiDiscrete):
+        return int(space.nvec.sum())
+    if isinstance(space, spaces.MultiBinary):
+        return int(np.prod(space.shape))
     return None
 
 
@@ -45,7 +50,7 @@ def as_masks(masks: Any, rows: int, distribution: ActionDistribution) -> NDArray
     Raises:
         SpaceError: masks of another shape, or for actions that cannot be masked.
     """
-    size = mask_size(distribution)
+    size = mask_size(distribution.space)
     if size is None:
         raise SpaceError(f"actions of {distribution.space} cannot be masked")
     array = np.asarray(masks, np.bool_)

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from batchppo.actions import action_distribution
+from batchppo.actions import ActionDistribution, action_distribution
 from batchppo.architecture import Architecture, weight_shapes
 from batchppo.config import PPOConfig
 from batchppo.errors import ModelFileError
@@ -134,8 +134,8 @@ class ModelState:
         )
 
     def _check_weights(self, path: PathLike) -> None:
-        distribution = action_distribution(self.action_space, self.architecture.squash_output)
-        encoder = policy_encoder(self.policy_name, self.observation_space, distribution)
+        encoder = policy_encoder(self.policy_name, self.observation_space, self.action_space)
+        distribution = _distribution(self.action_space, self.config, self.architecture, encoder)
         shapes = weight_shapes(encoder, distribution, self.architecture)
         _check_arrays(path, "weights", self.weights, shapes)
         moments: dict[str, tuple[int, ...]] = {"count": (1,)}
@@ -194,6 +194,15 @@ def _check_arrays(
             raise ModelFileError(f"{path}: array '{group}/{name}' holds NaN or infinity")
 
 
+def _distribution(
+    space: Space[Any], config: PPOConfig, architecture: Architecture, encoder: ObservationEncoder
+) -> ActionDistribution:
+    latent_size = architecture.latent_size(encoder) if architecture.use_sde else None
+    return action_distribution(
+        space, architecture.squash_output, latent_size, config.sde_sample_freq
+    )
+
+
 def build_policy(
     policy_name: str,
     observation_space: Space[Any],
@@ -204,8 +213,8 @@ def build_policy(
     metadata: Mapping[str, Any] | None = None,
 ) -> Policy:
     """Returns a policy for these spaces whose network is still to be set."""
-    distribution = action_distribution(action_space, architecture.squash_output)
-    encoder = policy_encoder(policy_name, observation_space, distribution)
+    encoder = policy_encoder(policy_name, observation_space, action_space)
+    distribution = _distribution(action_space, config, architecture, encoder)
     normalizer = None
     if _normalizes(encoder, config):
         normalizer = ObservationNormalizer(encoder.numeric, config.clip_observation)

@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from batchppo.actions import ActionDistribution
-from batchppo.architecture import CONVOLUTIONS, Architecture
+from batchppo.actions import LOG_STD_BOUNDS, ActionDistribution
+from batchppo.architecture import CONVOLUTIONS, Architecture, weight_shapes
 from batchppo.inputs import ACTION_MASK, VECTOR
 from batchppo.masks import FORBIDDEN
 from batchppo.observations import ObservationEncoder
@@ -61,7 +61,8 @@ class ActorCritic:
         self._log_std: keras.Variable | None = None
         if distribution.free_size:
             initial = keras.initializers.Constant(architecture.log_std_init)
-            self._log_std = keras.Variable(initial, shape=(distribution.free_size,), name="log_std")
+            shape = weight_shapes(encoder, distribution, architecture)["log_std"]
+            self._log_std = keras.Variable(initial, shape=shape, name="log_std")
             self.variables["log_std"] = self._log_std
 
     @property
@@ -91,12 +92,25 @@ class ActorCritic:
 
     def head(self, features: tf.Tensor, inputs: TensorInputs) -> tf.Tensor:
         """Returns the parameters, shape [B, P], that the policy's dense layers make of features."""
-        outputs = _apply(self._actor, features)
+        latent = _apply(self._actor[:-1], features)
+        outputs = self._actor[-1](latent)
         if self._log_std is not None:
-            log_std = tf.broadcast_to(tf.convert_to_tensor(self._log_std), tf.shape(outputs))
-            return tf.concat([outputs, log_std], axis=-1)
+            return tf.concat([outputs, *self._spread(latent, outputs)], axis=-1)
         mask = inputs.get(ACTION_MASK)
         return outputs if mask is None else tf.where(mask, outputs, FORBIDDEN)
+
+    def _spread(self, latent: tf.Tensor, outputs: tf.Tensor) -> list[tf.Tensor]:
+        """Returns the log-deviations, [B, actions], and behind them what draws their noise."""
+        log_std = tf.convert_to_tensor(self._log_std)
+        if log_std.shape.rank == 1:
+            return [tf.broadcast_to(log_std, tf.shape(outputs))]
+        # The noise must not shape the features: only the deviations learn from it.
+        latent = tf.stop_gradient(latent)
+        deviation = tf.exp(tf.clip_by_value(log_std, *LOG_STD_BOUNDS))
+        variance = tf.square(latent) @ tf.square(deviation)
+        scaled = latent[:, :, None] * deviation
+        size = latent.shape[-1] * outputs.shape[-1]
+        return [0.5 * tf.math.log(variance + 1e-6), tf.reshape(scaled, (-1, size))]
 
     def value_head(self, features: tf.Tensor) -> tf.Tensor:
         """Returns the values, shape [B], that the value's dense layers make of features."""

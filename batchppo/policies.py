@@ -6,7 +6,6 @@ from typing import Any
 
 from gymnasium import Space, spaces
 
-from batchppo.actions import ActionDistribution
 from batchppo.errors import SpaceError
 from batchppo.masks import mask_size
 from batchppo.observations import ObservationEncoder, is_image
@@ -15,9 +14,7 @@ from batchppo.policy_names import split_policy
 _MIN_PIXELS = 36  # what the three convolutions leave at least one number of
 
 
-def policy_encoder(
-    policy: str, space: Space[Any], distribution: ActionDistribution
-) -> ObservationEncoder:
+def policy_encoder(policy: str, space: Space[Any], action_space: Space[Any]) -> ObservationEncoder:
     """Returns how a policy reads observations of a space.
 
     Mlp policies flatten everything; Cnn policies read one image; MultiInput policies read a Dict,
@@ -35,7 +32,7 @@ def policy_encoder(
             f"{policy} reads a Dict of observations, got {space}; use MlpPolicy, or "
             f"CnnPolicy for images"
         )
-    encoder = ObservationEncoder(space, images=reading != "Mlp", mask_size=mask_size(distribution))
+    encoder = ObservationEncoder(space, images=reading != "Mlp", mask_size=mask_size(action_space))
     for name, (height, width, _) in encoder.images.items():
         if min(height, width) < _MIN_PIXELS:
             raise SpaceError(

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from batchppo.actions import ActionDistribution
+from batchppo.actions import ActionDistribution, StateDependentNoise
 from batchppo.errors import NonFiniteError
 from batchppo.inputs import ACTION_MASK, EPISODE_START, VECTOR, Inputs, count_rows
 from batchppo.masks import FORBIDDEN, as_masks
@@ -59,6 +59,7 @@ class Policy:
         self.distribution = distribution
         self.metadata = metadata or {}
         self._rng = rng
+        self._last_noise: FloatArray | None = None
 
     @property
     def observation_space(self) -> Any:
@@ -109,7 +110,8 @@ class Policy:
                 length.
             state: what the last call returned, for a policy with memory; None to begin.
             episode_start: where an episode begins, shape [] or [n], so that a policy with memory
-                forgets what was before; None for nowhere.
+                forgets what was before, and state-dependent noise is drawn anew; None for nowhere
+                (and new noise in every call).
             deterministic: the most likely action instead of a random one.
             action_masks: which choices are allowed, shape [choices] or [n, choices]; None for the
                 observation's own `action_mask`, or else for all.
@@ -141,10 +143,20 @@ class Policy:
         if deterministic:
             actions = self.distribution.mode(parameters)
         else:
-            noise = self.distribution.draw_noise(self._rng, (len(parameters),))
+            noise = self._noise(len(parameters), episode_start)
             actions = self.distribution.sample(parameters, noise)
         chosen = self.distribution.to_environment(actions)
         return (chosen[0] if is_single else chosen), state
+
+    def _noise(self, rows: int, episode_start: Any) -> FloatArray:
+        """Returns noise for `predict`; state-dependent noise lasts until an episode's start."""
+        drawn = self.distribution.draw_noise(self._rng, (rows,))
+        if episode_start is not None and isinstance(self.distribution, StateDependentNoise):
+            keep = ~_starts(episode_start, rows)
+            if self._last_noise is not None and self._last_noise.shape == drawn.shape:
+                drawn[keep] = self._last_noise[keep]
+            self._last_noise = drawn
+        return drawn
 
     def _require_state(self, state: State, rows: int) -> None:
         if state is None:

@@ -70,6 +70,8 @@ class BatchPPO:
         ent_coef: weight of the entropy bonus.
         vf_coef: weight of the value loss.
         max_grad_norm: the largest global norm of a gradient; None for no bound.
+        use_sde: whether a Gaussian's noise depends on the state (gSDE).
+        sde_sample_freq: steps between two draws of that noise; -1 for one draw a rollout.
         target_kl: an update ends before the step whose divergence exceeds 1.5 times this.
         stats_window_size: over how many episodes the logged means go.
         tensorboard_log: folder for TensorBoard's files; None for none.
@@ -124,6 +126,8 @@ class BatchPPO:
         ent_coef: ScheduleLike = 0.0,
         vf_coef: ScheduleLike = 0.5,
         max_grad_norm: float | None = 0.5,
+        use_sde: bool = False,
+        sde_sample_freq: int = -1,
         target_kl: float | None = None,
         stats_window_size: int = 100,
         tensorboard_log: PathLike | None = None,
@@ -160,6 +164,7 @@ class BatchPPO:
             ent_coef=ent_coef,
             vf_coef=vf_coef,
             max_grad_norm=max_grad_norm,
+            sde_sample_freq=sde_sample_freq,
             target_kl=target_kl,
             stats_window_size=stats_window_size,
             normalize_observations=normalize_observations,
@@ -173,7 +178,7 @@ class BatchPPO:
             kl_cutoff_factor=kl_cutoff_factor,
             kl_cutoff_coef=kl_cutoff_coef,
         )
-        architecture = Architecture.from_policy_kwargs(policy_kwargs, policy)
+        architecture = Architecture.from_policy_kwargs(policy_kwargs, policy, use_sde)
         vector_env = as_vector_env(env, num_envs, num_workers)
         spaces = vector_env.single_observation_space, vector_env.single_action_space
         self._assemble(policy, config, architecture, *spaces, seed, device)
@@ -306,7 +311,9 @@ class BatchPPO:
     def _collect(self, training: Training) -> Rollout | None:
         """Returns the next rollout, or None if a callback ends training."""
         collector = self._require_collector()
-        steps = training.next_steps(self.num_timesteps, collector.n_steps, collector.env.num_envs)
+        steps = training.next_steps(
+            self.num_timesteps, collector.n_steps, collector.env.num_envs, collector.valid_share
+        )
         watcher = training.callback
         if watcher is not None:
             watcher.on_rollout_start()
@@ -315,7 +322,7 @@ class BatchPPO:
             self.num_timesteps = timesteps
             return training.on_step(locals_)
 
-        rollout = collector.collect(self.num_timesteps, steps, on_step)
+        rollout = collector.collect(self.num_timesteps, steps, training.goal, on_step)
         if watcher is not None and rollout is not None:
             watcher.on_rollout_end()
         return rollout

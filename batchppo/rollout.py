@@ -76,6 +76,7 @@ class RolloutCollector:
         env: the same.
         episodes: statistics of the last episodes.
         started: whether the environments have been reset.
+        valid_share: which share of the last rollout's rows were transitions.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class RolloutCollector:
         self.episodes = EpisodeStatistics(env.num_envs, window)
         self.started = False
         self.n_steps = n_steps
+        self.valid_share = 1.0
         self._policy = policy
         self._rng = rng
         self._stepper = Stepper(env)
@@ -101,7 +103,7 @@ class RolloutCollector:
         """Resets all environments; environment i gets `seed + i`."""
         observations, infos = self._stepper.reset(seed=seed)
         self._masked_by_infos = (
-            ACTION_MASK in infos and mask_size(self._policy.distribution) is not None
+            ACTION_MASK in infos and mask_size(self._policy.action_space) is not None
         )
         self._state = None
         starts = np.ones(self.env.num_envs, np.bool_)
@@ -114,7 +116,9 @@ class RolloutCollector:
         """What the next step acts on, normalized, arrays of shape [N, ...]."""
         return self._policy.normalize(self._inputs)
 
-    def collect(self, timesteps: int, steps: int, on_step: OnStep | None = None) -> Rollout | None:
+    def collect(
+        self, timesteps: int, steps: int, goal: int, on_step: OnStep | None = None
+    ) -> Rollout | None:
         """Returns the next rollout, or None if `on_step` ended it.
 
         The observations' statistics are merged behind the last step and so are frozen within the
@@ -122,7 +126,8 @@ class RolloutCollector:
 
         Args:
             timesteps: environment steps made so far, for messages and `on_step`.
-            steps: how many rows to fill, at most `n_steps`.
+            steps: how many rows to fill at the most, not more than `n_steps`.
+            goal: environment steps at which the rollout ends before that.
             on_step: called after each step with the timesteps so far and what happened; False
                 ends the rollout, which is then lost.
 
@@ -133,6 +138,7 @@ class RolloutCollector:
         if size and self._state is None:
             self._state = np.zeros((self.env.num_envs, size), np.float32)
         draft = _Draft(self._policy, self.n_steps, self._inputs, self._state)
+        before = timesteps
         noise = self._policy.distribution.draw_noise(self._rng, (steps, self.env.num_envs))
         # Should a step raise, the environments' state is unknown: the next rollout resets them.
         self.started = False
@@ -153,8 +159,11 @@ class RolloutCollector:
             if on_step is not None and not on_step(timesteps, _locals(step, actions)):
                 self.started = True
                 return None
+            if timesteps >= goal:
+                break
         self.started = True
-        return draft.finish(steps, self._inputs)
+        self.valid_share = (timesteps - before) / ((t + 1) * self.env.num_envs)
+        return draft.finish(t + 1, self._inputs)
 
     def _encode(
         self, observations: Any, infos: dict[str, Any], starts: BoolArray, timesteps: int

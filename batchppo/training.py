@@ -40,14 +40,25 @@ class Training:
         """Returns 1 at environment step 0, 0 at the goal."""
         return 1.0 - timesteps / self.goal
 
-    def next_steps(self, timesteps: int, n_steps: int, num_envs: int) -> int:
-        """Returns how many steps per environment the next rollout has.
+    def next_steps(
+        self, timesteps: int, n_steps: int, num_envs: int, valid_share: float = 1.0
+    ) -> int:
+        """Returns how many steps per environment the next rollout has at the most.
 
         Full rollouts, except that the end is met exactly (to one step of all environments): what is
         left, if it is more than one rollout but less than one and a half, becomes two equal ones.
         An update from a handful of rows would undo what many have taught.
+
+        Args:
+            timesteps: environment steps made so far.
+            n_steps: steps of a full rollout.
+            num_envs: how many environments there are.
+            valid_share: which share of the rows were transitions so far. Where some were resets,
+                a little more is planned for; the rollout ends when the goal is met.
         """
-        remaining = math.ceil((self.goal - timesteps) / num_envs)
+        remaining = math.ceil((self.goal - timesteps) / (num_envs * valid_share))
+        if valid_share < 1.0:
+            remaining = math.ceil(1.1 * remaining) + 1
         if n_steps < remaining < 1.5 * n_steps:
             return math.ceil(remaining / 2)
         return min(remaining, n_steps)

@@ -72,6 +72,21 @@ class CueEnv(gymnasium.Env):
         return 5 + self.cue, reward, False, self.steps == 8, {}
 
 
+class SidesEnv(TargetEnv):
+    """Shows a side; the best action is 0.5 on that side."""
+
+    observation_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.side = int(self.np_random.integers(2))
+        return self.side, {}
+
+    def step(self, action):
+        target = 0.5 if self.side else -0.5
+        return self.side, -float((action[0] - target) ** 2), True, False, {}
+
+
 class BrokenEnv(gymnasium.Env):
     """Returns `value` in its observation or reward from step `at` on."""
 

@@ -13,6 +13,7 @@ from ppo_envs import (
     PictureAndWordEnv,
     PictureEnv,
     RecallEnv,
+    SidesEnv,
     SwitchesEnv,
 )
 
@@ -63,6 +64,24 @@ def test_squashed_actions_reach_a_target_near_their_bound():
     agent, mean = learned(EdgeEnv, 12_000, policy_kwargs=kwargs, learning_rate=1e-2)
     assert mean > -0.5
     assert agent.predict(np.zeros(2), deterministic=True)[0] == pytest.approx([9.0], abs=0.5)
+
+
+@pytest.mark.parametrize("squash", [False, True])
+def test_state_dependent_noise_finds_a_target_and_stays_until_the_next_episode(squash, tmp_path):
+    kwargs = {"net_arch": [16], "squash_output": squash, "log_std_init": -1.0}
+    agent, mean = learned(SidesEnv, 8000, policy_kwargs=kwargs, use_sde=True, sde_sample_freq=4)
+    assert mean > -0.02
+    agent.save(tmp_path / "model")
+    policy = load_policy(tmp_path / "model", seed=0)
+    sides = np.array([0, 1])
+    first, second, third, fourth = (
+        policy.predict(sides, episode_start=starts)[0]
+        for starts in ([True, True], [False, False], [True, False], None)
+    )
+    assert np.array_equal(first, second)
+    assert third[0] != second[0]
+    assert third[1] == second[1]
+    assert (fourth != third).all()
 
 
 @pytest.mark.parametrize("share", [True, False])

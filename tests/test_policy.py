@@ -47,11 +47,45 @@ def test_numpy_puts_out_keras_parameters(actions, widths, activation):
     encoder = ObservationEncoder(box(6))
     network = ActorCritic(encoder, distribution, architecture, seed=3)
     inputs = {"vector": np.random.default_rng(0).standard_normal((50, 6), np.float32)}
-    got = actor_network(network.weights(), activation)(inputs)
+    got, _ = actor_network(network.weights(), activation)(inputs)
     expected = network.parameters(inputs).numpy()
     assert got == pytest.approx(expected, abs=1e-5)
     shapes = {name: weights.shape for name, weights in network.weights().items()}
     assert shapes == weight_shapes(encoder, distribution, architecture)
+
+
+@pytest.mark.parametrize("widths", [(), (7, 5)])
+@pytest.mark.parametrize("squash", [False, True])
+def test_state_dependent_noise_is_what_it_says(widths, squash):
+    """The drawn actions have the mean and deviation that learning computes for each state."""
+    encoder = ObservationEncoder(box(6))
+    architecture = Architecture(pi=widths, log_std_init=-0.5, use_sde=True)
+    latent = architecture.latent_size(encoder)
+    acting = action_distribution(ACTIONS["box"], squash, latent_size=latent, sample_freq=-1)
+    network = ActorCritic(encoder, acting, architecture, seed=3)
+    shapes = {name: weights.shape for name, weights in network.weights().items()}
+    assert shapes == weight_shapes(encoder, acting, architecture)
+    rng = np.random.default_rng(0)
+    inputs = {"vector": rng.standard_normal((3, 6), np.float32)}
+    parameters, _ = actor_network(network.weights(), "tanh")(inputs)
+    assert parameters == pytest.approx(network.parameters(inputs).numpy(), abs=1e-5)
+    drawn = np.stack([acting.sample(parameters, acting.draw_noise(rng, (3,))) for _ in range(9999)])
+    assert drawn.mean(axis=0) == pytest.approx(parameters[:, :2], abs=0.1)
+    assert np.log(drawn.std(axis=0)) == pytest.approx(parameters[:, 2:4], abs=0.05)
+
+
+def test_state_dependent_noise_lasts_for_its_frequency():
+    def draws(freq):
+        acting = action_distribution(ACTIONS["box"], latent_size=3, sample_freq=freq)
+        noise = acting.draw_noise(np.random.default_rng(0), (7, 2))
+        assert noise.shape == (7, 2, 6)
+        changed = [t for t in range(1, 7) if not np.array_equal(noise[t], noise[t - 1])]
+        assert not np.array_equal(noise[0, 0], noise[0, 1])
+        return changed
+
+    assert draws(-1) == []
+    assert draws(1) == [1, 2, 3, 4, 5, 6]
+    assert draws(3) == [3, 6]
 
 
 def test_initial_weights():

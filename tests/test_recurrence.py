@@ -85,7 +85,7 @@ def test_the_ratio_is_1_before_the_first_step(mode):
     for _ in range(3):
         collector = trained._collector
         trained.learn(30, reset_num_timesteps=False)
-        rollout = collector.collect(0, 10)
+        rollout = collector.collect(0, 10, goal=10**9)
         evaluation = trained._learner._layout.evaluate(rollout)
         acted = replayed(trained, rollout)
         assert evaluation.parameters[rollout.valid] == pytest.approx(acted[rollout.valid], abs=1e-5)
@@ -131,7 +131,7 @@ def test_values_of_final_observations_follow_on_what_went_before():
     collector = trained._collector
     trained.learn(30)
     critic_state = trained._learner._layout._critic_state.copy()
-    rollout = collector.collect(30, 10)
+    rollout = collector.collect(30, 10, goal=10**9)
     evaluation = trained._learner._layout.evaluate(rollout)
     network = trained._learner.network
     finals = iter(range(len(next(iter((rollout.final_inputs or {"": []}).values())))))

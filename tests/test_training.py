@@ -1,5 +1,6 @@
 """How one call of learn divides its steps."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +42,23 @@ def test_the_total_is_met_and_no_rollout_is_small(total, n_steps, num_envs):
 def test_progress_runs_from_1_to_0():
     run = training(goal=200, start=100)
     assert [run.progress_remaining(at) for at in (0, 100, 200)] == [1.0, 0.5, 0.0]
+
+
+@given(st.integers(500, 5000), st.floats(0.7, 0.99), st.integers(0, 100))
+def test_resets_among_the_rows_leave_no_small_rollout_either(total, share, seed):
+    """Rows count with some probability, as in autoreset mode NEXT_STEP."""
+    run, done, n_steps, num_envs = training(total), 0, 20, 8
+    rng, sizes, seen = np.random.default_rng(seed), [], 1.0
+    while done < total:
+        before = done
+        steps = run.next_steps(done, n_steps, num_envs, seen)
+        made = 0
+        while made < steps:
+            made += 1
+            done += rng.binomial(num_envs, share)
+            if done >= total:
+                break
+        sizes.append(done - before)
+        seen = max((done - before) / (made * num_envs), 0.5)
+    assert total <= done < total + num_envs
+    assert min(sizes) >= 0.1 * n_steps * num_envs * share
