@@ -1,5 +1,6 @@
 """Settings of this process that must stand before other packages are imported."""
 
+import atexit
 import contextlib
 import ctypes.util
 import os
@@ -62,9 +63,11 @@ def leave(code: int) -> None:
     """End this process, at once if TensorFlow is in it.
 
     TensorFlow may be compiling in a thread: to leave in the usual way would wait for it, or crash
-    in it. Whoever calls this has closed everything.
+    in it. Whoever calls this has closed everything; what was registered to happen at exit, such as
+    the removal of TensorFlow's temporary files, still happens.
     """
     if "tensorflow" in sys.modules:
+        atexit._run_exitfuncs()
         with contextlib.suppress(OSError):  # nobody may be reading any more
             sys.stdout.flush()
             sys.stderr.flush()

@@ -147,10 +147,14 @@ def test_quiet_and_json_are_for_programs(tmp_path: Path) -> None:
 
 
 def test_options_reach_the_training(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     options = "--eval-every 400 --eval-episodes 3 --checkpoint-every 200 --stop-at 5 --json"
     wrapper = ("--wrapper", "TimeLimit(max_episode_steps=6)", "--env-kwarg", "render_mode=none")
-    done = run(tmp_path, "train", "cartpole", *SMALL, *options.split(), *wrapper)
+    arguments = (*SMALL, *options.split(), *wrapper)
+    done = run(tmp_path, "train", "cartpole", *arguments, TMPDIR=str(temporary))
     assert done.returncode == 0, done.stderr
+    assert list(temporary.iterdir()) == []
     outcome = json.loads(done.stdout)
     assert outcome["timesteps"] == 400
     assert [entry["timesteps"] for entry in outcome["evaluations"]] == [400]
