@@ -322,7 +322,12 @@ class BatchPPO:
             self.num_timesteps = timesteps
             return training.on_step(locals_)
 
-        rollout = collector.collect(self.num_timesteps, steps, training.goal, on_step)
+        before = self.num_timesteps
+        try:
+            rollout = collector.collect(before, steps, training.goal, on_step)
+        except BaseException:
+            self.num_timesteps = before  # what was not learned from does not count
+            raise
         if watcher is not None and rollout is not None:
             watcher.on_rollout_end()
         return rollout

@@ -306,8 +306,9 @@ class Warmup:
 
     def __init__(self, updater: Updater, batch: Batch, minibatches: Minibatches) -> None:
         self._error: BaseException | None = None
+        # No daemon: an interpreter that ends while TensorFlow compiles would abort, so it waits.
         self._thread = threading.Thread(
-            target=self._run, args=(updater, batch, minibatches), name="compile-update", daemon=True
+            target=self._run, args=(updater, batch, minibatches), name="compile-update"
         )
         self._thread.start()
 

@@ -22,6 +22,7 @@ def step(rewards, terminated=None, truncated=None, valid=None, infos=None):
         terminated=flags(terminated, False),
         truncated=flags(truncated, False),
         valid=flags(valid, True),
+        starts=flags(None, False),
         final_observations=None,
         infos=infos or {},
     )
