@@ -21,7 +21,7 @@ train:  ## train an agent on CartPole, evaluate it, and record a video (under a 
 
 test:  ## run the tests (under 10 minutes on 2 cores)
 	@.ci/venv dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow:  ## run the slow tests: soak, learning on many seeds
 	@.ci/venv dev

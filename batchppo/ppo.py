@@ -258,15 +258,28 @@ class BatchPPO:
         ) as training:
             while self.num_timesteps < training.goal:
                 progress_remaining = training.progress_remaining(self.num_timesteps)
-                rollout = self._collect(training)
-                if rollout is None:
-                    break
-                began = time.perf_counter()
-                figures = self._learner.learn(rollout, progress_remaining)
-                self._renew_policy()
+                with self._whole_iteration():
+                    rollout = self._collect(training)
+                    if rollout is None:
+                        break
+                    began = time.perf_counter()
+                    figures = self._learner.learn(rollout, progress_remaining)
                 seconds = {**rollout.seconds, "update": time.perf_counter() - began}
                 training.log(self.num_timesteps, self.episodes, figures, seconds)
         return self
+
+    @contextmanager
+    def _whole_iteration(self) -> Iterator[None]:
+        """Leaves steps that were not learned from uncounted, and the acting policy up to date."""
+        timesteps, updates = self.num_timesteps, self._learner.n_updates
+        try:
+            yield
+        except BaseException:
+            if self._learner.n_updates == updates:
+                self.num_timesteps = timesteps
+            raise
+        finally:
+            self._renew_policy()
 
     @contextmanager
     def _training(
@@ -322,12 +335,7 @@ class BatchPPO:
             self.num_timesteps = timesteps
             return training.on_step(locals_)
 
-        before = self.num_timesteps
-        try:
-            rollout = collector.collect(before, steps, training.goal, on_step)
-        except BaseException:
-            self.num_timesteps = before  # what was not learned from does not count
-            raise
+        rollout = collector.collect(self.num_timesteps, steps, training.goal, on_step)
         if watcher is not None and rollout is not None:
             watcher.on_rollout_end()
         return rollout

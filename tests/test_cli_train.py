@@ -146,6 +146,7 @@ def test_quiet_and_json_are_for_programs(tmp_path: Path) -> None:
     assert outcome["best"] in outcome["evaluations"]
 
 
+@pytest.mark.slow
 def test_options_reach_the_training(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -170,7 +171,11 @@ def test_options_reach_the_training(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGINT, signal.SIGTERM, *(pytest.param(signal.SIGINT, marks=pytest.mark.slow),) * 5],
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        *(pytest.param(signal.SIGINT, marks=pytest.mark.slow),) * 5,
+    ],
 )
 def test_an_interrupt_saves_the_agent(tmp_path: Path, number: signal.Signals) -> None:
     process = start(

@@ -84,7 +84,7 @@ def test_state_dependent_noise_finds_a_target_and_stays_until_the_next_episode(s
     assert (fourth != third).all()
 
 
-@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("share", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_pictures(share, tmp_path):
     kwargs = {"features_dim": 32, "share_features_extractor": share}
     agent, mean = learned(
@@ -112,8 +112,15 @@ def test_pictures_beside_numbers():
     assert mean >= 7.5
 
 
-@pytest.mark.parametrize("cell", ["Lstm", "Gru"])
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+@pytest.mark.parametrize(
+    ("cell", "mode"),
+    [
+        ("Lstm", AutoresetMode.SAME_STEP),
+        ("Gru", AutoresetMode.NEXT_STEP),
+        pytest.param("Lstm", AutoresetMode.DISABLED, marks=pytest.mark.slow),
+        pytest.param("Gru", AutoresetMode.SAME_STEP, marks=pytest.mark.slow),
+    ],
+)
 def test_memory_recalls_what_was_seen(cell, mode, tmp_path):
     kwargs = {"net_arch": [], "recurrent_size": 16}
     agent, mean = learned(
@@ -131,6 +138,7 @@ def test_without_memory_it_is_a_guess():
     assert mean < 0.9
 
 
+@pytest.mark.slow
 def test_pictures_and_memory_together():
     kwargs = {"features_dim": 16, "recurrent_size": 16}
     _, mean = learned(

@@ -80,21 +80,23 @@ def test_the_last_rollouts_meet_the_asked_total_with_one_trace():
 
 @pytest.mark.xla
 def test_same_seed_same_weights():
-    one, two, other = (small_agent(seed=seed).learn(300) for seed in (5, 5, 6))
+    one, two = (small_agent(seed=5).learn(300) for _ in range(2))
     assert equal(one, two)
-    assert not equal(one, other)
+
+
+def test_another_seed_other_weights():
+    assert not equal(small_agent(seed=5), small_agent(seed=6))
 
 
 def test_the_number_of_workers_does_not_matter():
     agents = [
         BatchPPO("MlpPolicy", "CartPole-v1", num_envs=4, num_workers=workers, seed=1, **SMALL)
-        for workers in (1, 2, 3)
+        for workers in (1, 3)
     ]
     for agent in agents:
         agent.learn(300)
         agent.close()
-    assert equal(agents[0], agents[1])
-    assert equal(agents[0], agents[2])
+    assert equal(*agents)
 
 
 def test_a_seed_of_its_own_is_told_and_repeats_the_run():

@@ -82,7 +82,6 @@ def test_the_owner_makes_no_environment(monkeypatch):
         ({"restart_workers": 1.0}, TypeError, "`restart_workers` must be an integer"),
         ({"start_timeout": 0}, ValueError, "`start_timeout` must be positive"),
     ],
-    ids=str,
 )
 def test_bad_arguments(kwargs, error, match):
     with pytest.raises(error, match=match):
