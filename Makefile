@@ -25,7 +25,7 @@ test:  ## run the tests (under 10 minutes on 2 cores)
 
 test-slow:  ## run the slow tests: soak, learning on many seeds
 	@.ci/venv dev
-	$(BIN)/python -m pytest -m slow --timeout 900
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow --timeout 900
 
 lint:  ## ruff, formatting, and mypy --strict
 	@.ci/venv dev
