@@ -94,7 +94,7 @@ def test_options_come_before_the_preset() -> None:
     )
     assert (config.total_timesteps, config.eval_every, config.stop_at) == (5000, 500, 400.0)
     assert config.agent["gamma"] == 0.5
-    assert config.agent["n_steps"] == 32
+    assert config.agent["n_steps"] == 128
     assert config.environment.kwargs == {"sutton_barto_reward": True}
     assert config.environment.wrappers == ("A", "B")
 
@@ -136,7 +136,7 @@ def test_a_toml_file_changes_a_task(tmp_path: Path) -> None:
     )
     config = plan(None, file, settings=["policy_kwargs.activation_fn=relu"])
     assert (config.task, config.total_timesteps, config.eval_every) == ("cartpole", 20_000, 2000)
-    assert (config.agent["gamma"], config.agent["n_steps"]) == (0.5, 32)
+    assert (config.agent["gamma"], config.agent["n_steps"]) == (0.5, 128)
     assert config.agent["policy_kwargs"] == {"net_arch": [32], "activation_fn": "relu"}
     assert config.environment.id == "CartPole-v1"
     assert config.environment.kwargs == {"sutton_barto_reward": True}
