@@ -7,7 +7,6 @@ already are not run again; `--fresh` begins anew.
 """
 
 import argparse
-import csv
 import os
 import statistics
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from batchppo_cli.presets import PRESETS
+from result_rows import append, read
 
 import batchgym
 from batchppo import BatchPPO, evaluate_policy
@@ -43,30 +43,11 @@ def run(name, seed):
     return dict(zip(COLUMNS, (name, seed, *numbers), strict=True))
 
 
-def rows():
-    """Returns the rows of earlier runs."""
-    if not RESULTS.exists():
-        return []
-    with RESULTS.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def keep(row):
-    """Appends a row to the results."""
-    new = not RESULTS.exists()
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
-
-
 def report(presets):
     """Prints the results, a line per preset and seed and a line that sums each preset up."""
     print(f"{'preset':<12}{'seed':>5}{'steps':>10}{'seconds':>9}{'mean':>10}{'std':>9}{'goal':>8}")
     for name in presets:
-        found = [row for row in rows() if row["preset"] == name]
+        found = [row for row in read(RESULTS) if row["preset"] == name]
         for row in found:
             print(
                 f"{name:<12}{row['seed']:>5}{row['steps']:>10}{row['seconds']:>9}{row['mean']:>10}"
@@ -86,11 +67,11 @@ def main():
     arguments = parser.parse_args()
     if arguments.fresh:
         RESULTS.unlink(missing_ok=True)
-    done = {(row["preset"], int(row["seed"])) for row in rows()}
+    done = {(row["preset"], int(row["seed"])) for row in read(RESULTS)}
     for name in arguments.presets:
         for seed in arguments.seeds:
             if (name, seed) not in done:
-                keep(run(name, seed))
+                append(RESULTS, run(name, seed))
     report(arguments.presets)
 
 

@@ -8,7 +8,6 @@ already are not run again.
 """
 
 import argparse
-import csv
 import os
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from result_rows import append, read
 
 import batchgym
 from batchppo import BatchPPO, evaluate_policy
@@ -65,24 +65,6 @@ def run(policy, seed):
     return dict(zip(COLUMNS, (policy, seed, *numbers), strict=True))
 
 
-def rows():
-    """Returns the rows of earlier runs."""
-    if not RESULTS.exists():
-        return []
-    with RESULTS.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def keep(row):
-    """Appends a row to the results."""
-    new = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
-
-
 def main():
     """Runs what is missing, then prints all rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -90,12 +72,12 @@ def main():
     parser.add_argument("--policies", nargs="+", default=policies, choices=policies)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     arguments = parser.parse_args()
-    done = {(row["policy"], int(row["seed"])) for row in rows()}
+    done = {(row["policy"], int(row["seed"])) for row in read(RESULTS)}
     for seed in arguments.seeds:
         for policy in arguments.policies:
             if (policy, seed) not in done:
-                keep(run(policy, seed))
-    for row in rows():
+                append(RESULTS, run(policy, seed))
+    for row in read(RESULTS):
         print("  ".join(f"{name} {row[name]}" for name in COLUMNS))
 
 
