@@ -61,15 +61,14 @@ class ActionSender:
         self._views = ActionViews(single_space, num_envs, raw)
         self._plain = is_array_space(single_space)
 
+    @property
+    def shared(self) -> npt.NDArray[Any] | None:
+        """The shared array, where an action is one array and not several or none."""
+        return self._views.leaves[0] if self._plain and self._views.leaves else None
+
     def share(self, actions: Any) -> bool:
         """Writes a whole batch to shared memory; False if it is not of the current dtypes."""
         leaves = self._views.leaves
-        if self._plain and leaves and type(actions) is np.ndarray:
-            view = leaves[0]
-            if actions.dtype == view.dtype and actions.shape == view.shape:
-                view[...] = actions
-                return True
-            return False
         found = self._flatten(actions)
         if found is None or [a.dtype for a in found] != [view.dtype for view in leaves]:
             return False
@@ -171,9 +170,9 @@ class ActionReceiver:
 
     def take_all(self) -> Any:
         """Returns the actions of all the worker's environments: something to iterate over."""
-        copies = [leaf.copy() for leaf in self._own]
         if self._plain:
-            return copies[0]
+            return self._own[0].copy()
+        copies = [leaf.copy() for leaf in self._own]
         return iterate(self._batch_space, _assemble(self._views.space, iter(copies)))
 
     def take(self, slot: int) -> Any:

@@ -123,6 +123,11 @@ class Engine:
             self.restarts.revive_dead("step")
         self.pool.request(messages)
 
+    @property
+    def shared_actions(self) -> npt.NDArray[Any] | None:
+        """The shared array of actions, where an action is one array and not several or none."""
+        return self._actions.shared
+
     def check_actions(self, actions: Any, num_envs: int) -> tuple[Any, ...]:
         """Returns one action per environment; raises TypeError or ValueError."""
         return self._actions.split(actions, num_envs)
@@ -198,6 +203,10 @@ class Engine:
         infos = self._infos.read(replies)
         self.learn_infos()
         return infos
+
+    def shared_infos(self) -> dict[str, Any]:
+        """Returns the infos of a step whose workers had nothing else to tell."""
+        return self._infos.read_shared()
 
     def take_in(self, replies: list[Reply]) -> None:
         """Takes observations that came as messages."""

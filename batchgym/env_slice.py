@@ -37,6 +37,7 @@ class EnvSlice:
         self._steps = [autoreset.step for autoreset in self._autoreset]
         self.infos = InfoWriter(len(envs), infos)
         self._loose: Loose = {}
+        self._ended = True  # what the flags say is not known
 
     def set_up(self, setup: Setup, buffers: Buffers) -> None:
         """Takes the shared arrays."""
@@ -81,17 +82,16 @@ class EnvSlice:
                 ends.append((slot, terminated, truncated))
             if info:
                 infos.append((slot, info))
-        self._terminations[:] = False
-        self._truncations[:] = False
-        for slot, terminated, truncated in ends:
-            self._terminations[slot] = terminated
-            self._truncations[slot] = truncated
+        if ends or self._ended:
+            self._write_ends(ends)
         try:
             self._rewards[:] = rewards
         except (TypeError, ValueError):
             self._write_rewards(rewards, reply)
-        self.infos.write(infos, reply, self.first)
-        self._move_loose(reply)
+        if infos or self.infos.has_written:
+            self.infos.write(infos, reply, self.first)
+        if self._loose:
+            self._move_loose(reply)
 
     def step_one(self, slot: int, action: Any, reply: Reply) -> None:
         """Steps one environment and touches no other's rows."""
@@ -101,6 +101,7 @@ class EnvSlice:
             self._rewards[slot] = _scalar(reward, self.first + slot)
             self._terminations[slot] = terminated
             self._truncations[slot] = truncated
+            self._ended = bool(self._ended or terminated or truncated)
             self.infos.write_slot(slot, info, reply, self.first)
         except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
             reply.failures.append(capture(error, self.first + slot, "step"))
@@ -172,6 +173,15 @@ class EnvSlice:
                 env.close()
             except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
                 reply.failures.append(capture(error, self.first + slot, "close"))
+
+    def _write_ends(self, ends: list[tuple[int, Any, Any]]) -> None:
+        """Writes the flags of a step: slot, terminated and truncated where one of both is set."""
+        self._terminations[:] = False
+        self._truncations[:] = False
+        for slot, terminated, truncated in ends:
+            self._terminations[slot] = terminated
+            self._truncations[slot] = truncated
+        self._ended = bool(ends)
 
     def _write_rewards(self, rewards: list[Any], reply: Reply) -> None:
         """Takes rewards that NumPy does not: arrays of one element, or of more by mistake."""

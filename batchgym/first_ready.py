@@ -59,6 +59,11 @@ class FirstReady:
         """Environments that were sent something and have not been received."""
         return len(self._pending) + len(self._ready)
 
+    @property
+    def owes(self) -> bool:
+        """Says whether a truncation is owed to somebody who sends an action."""
+        return bool(self._owed)
+
     def send(self, actions: Any, env_ids: EnvIds) -> None:
         """See ProcessVectorEnv.send."""
         ids = self._check_ids(env_ids)

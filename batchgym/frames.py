@@ -18,6 +18,7 @@ from typing import NamedTuple
 from batchgym.spin import Spin
 
 _CHUNK = 1 << 16  # what a pipe holds
+_SHORT = 256
 _ALIVE_CHECK_SECONDS = 1.0
 _READY = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
@@ -33,8 +34,6 @@ class Frame(NamedTuple):
 
 STEP = b"s"
 DONE = b"k"
-STEP_FRAME = Frame(STEP[0])
-DONE_FRAME = Frame(DONE[0])
 READY = b"r"[0]
 MESSAGE = b"m"[0]
 
@@ -77,12 +76,12 @@ class Channel:
         Raises:
             BrokenPipeError: If the other side is gone.
         """
-        if self._drain_while_writing:
-            self._send_and_drain(data)
-            return
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self.write_fd, view) :]
+        try:
+            written = os.write(self.write_fd, data)
+        except BlockingIOError:
+            written = 0
+        if written < len(data):
+            self._send_rest(memoryview(data)[written:])
 
     def try_send(self, data: bytes) -> bool:
         """Writes a short frame to a non-blocking pipe; False if the pipe has no room for it."""
@@ -91,20 +90,42 @@ class Channel:
         except BlockingIOError:
             return False
 
-    def _send_and_drain(self, data: bytes) -> None:
-        view = memoryview(data)
-        while True:
-            try:
-                view = view[os.write(self.write_fd, view) :]
-            except BlockingIOError:
-                poll = select.poll()
-                poll.register(self.write_fd, select.POLLOUT)
-                poll.register(self.read_fd, select.POLLIN)
-                for fd, _ in poll.poll():
-                    if fd == self.read_fd:
-                        self._read()
-            if not view:
-                return
+    def _send_rest(self, view: memoryview) -> None:
+        poll = select.poll()
+        poll.register(self.write_fd, select.POLLOUT)
+        if self._drain_while_writing:
+            poll.register(self.read_fd, select.POLLIN)
+        while view:
+            for fd, _ in poll.poll():
+                if fd == self.read_fd:
+                    self._read()
+                else:
+                    view = view[self._write(view) :]
+
+    def _write(self, view: memoryview) -> int:
+        try:
+            return os.write(self.write_fd, view)
+        except BlockingIOError:  # room for less than what is written at once
+            return 0
+
+    def receive_just(self, code: bytes, is_alive: Callable[[], bool] | None = None) -> bool:
+        """Waits for the next frame; True if it is this one-byte frame and nothing follows.
+
+        Anything else, the end of the pipe too, is left for `receive`.
+        """
+        if self._buffer:
+            return False
+        poll = self._poll.poll
+        try:
+            if not poll(0):
+                self._spin.wait(poll, lambda: self._block(None, is_alive))
+        except EOFError:
+            return False
+        data = os.read(self.read_fd, _SHORT)
+        if data == code:
+            return True
+        self._buffer += data
+        return False
 
     def receive(
         self, timeout: float | None = None, is_alive: Callable[[], bool] | None = None
@@ -124,11 +145,6 @@ class Channel:
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._wait(deadline, is_alive):
             data = os.read(self.read_fd, _CHUNK)
-            if not self._buffer:  # almost always: one byte, nothing before it
-                if data == DONE:
-                    return DONE_FRAME
-                if data == STEP:
-                    return STEP_FRAME
             if not data:
                 raise EOFError
             self._buffer += data

@@ -14,6 +14,8 @@ from batchgym.messages import Reply
 Info = dict[Any, Any]
 Rows = slice | npt.NDArray[np.intp]
 
+_ALL = slice(None)
+
 
 class InfoReader:
     """Batches infos from shared memory and from replies."""
@@ -37,19 +39,19 @@ class InfoReader:
             replies: What came as messages.
             env_ids: Environments that the batch is of; None for all.
         """
-        rows: Rows = slice(None) if env_ids is None else env_ids
+        rows: Rows = _ALL if env_ids is None else env_ids
         if not replies:
-            return self._read_shared(rows)
+            return self.read_shared(rows)
         infos = {index: info for reply in replies for index, info in reply.infos.items()}
         raw = {index: info for reply in replies for index, info in reply.raw_infos.items()}
         for info in (*infos.values(), *raw.values()):
             self.learner.observe(info)
         if not raw and not infos:
-            return self._read_shared(rows)
+            return self.read_shared(rows)
         order = list(range(self._num_envs)) if env_ids is None else env_ids.tolist()
         merger = _merger(len(order))
         if not raw:
-            known = self._read_shared(rows)
+            known = self.read_shared(rows)
             for position, index in enumerate(order):
                 if index in infos:
                     known = merger._add_info(known, infos[index], position)
@@ -60,7 +62,8 @@ class InfoReader:
             batch = merger._add_info(batch, info, position)
         return batch
 
-    def _read_shared(self, rows: Rows) -> Info:
+    def read_shared(self, rows: Rows = _ALL) -> Info:
+        """Returns the batched info of a step of which nothing came as messages."""
         batch: Info = {}
         for entry, arrays in self._columns:
             present = arrays[0][rows]

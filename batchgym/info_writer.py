@@ -79,6 +79,11 @@ class InfoWriter:
         self._plans = {}
         self._written = []
 
+    @property
+    def has_written(self) -> bool:
+        """Says whether something may be there that the next step has to take away."""
+        return bool(self._written)
+
     def write(self, infos: list[tuple[int, Info]], reply: Reply, first: int) -> None:
         """Writes the infos of one step of all environments; those not listed have none.
 

@@ -138,3 +138,13 @@ class Reply:
     observations: dict[int, list[Any]] = field(default_factory=dict)
     infos: dict[int, dict[Any, Any]] = field(default_factory=dict)
     raw_infos: dict[int, dict[Any, Any]] = field(default_factory=dict)
+
+    def is_done(self) -> bool:
+        """Says whether everything did fit, so that there is nothing to tell."""
+        return not (
+            self.failures
+            or self.infos
+            or self.raw_infos
+            or self.observations
+            or self.value is not None
+        )

@@ -124,7 +124,7 @@ class WorkerPool:
         answers = self._answers
         for worker in self.workers:
             index = worker.index
-            if index in answers or index in self.deaths:
+            if index in answers or index in self.deaths or not worker.outstanding:
                 continue
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
@@ -138,7 +138,7 @@ class WorkerPool:
                     f"worker {index} ({describe_envs(worker.env_indices)}) has not answered. "
                     "The call is still pending: wait again, or close."
                 )
-            answers[index] = None if frame is frames.DONE_FRAME else decode(frame)
+            answers[index] = decode(frame)
         return self.take_answers()
 
     def take_answers(self) -> list[Reply]:

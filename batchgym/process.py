@@ -114,6 +114,13 @@ class WorkerProcess:
             self.outstanding -= 1
         return frame
 
+    def receive_done(self) -> bool:
+        """Waits for the next answer; True if it is `done`. Anything else is left for `receive`."""
+        if not self._channel.receive_just(frames.DONE, self.is_alive):
+            return False
+        self.outstanding -= 1
+        return True
+
     def has_input(self) -> bool:
         """Says whether `receive` returns at once."""
         return self._channel.has_input()

@@ -21,6 +21,7 @@ from batchgym.first_ready import EnvIds, FirstReady, ReadyBatch
 from batchgym.options import EnvFn, ObservationMode, check_options
 from batchgym.pool import shut_down_at_exit
 from batchgym.reset_arguments import Seeds, split_options, spread_seeds
+from batchgym.usual_step import UsualStep
 
 _CLOSE_SECONDS = 10.0
 _RESERVED_CALLS = ("reset", "step", "close", "_setattr", "_check_spaces")
@@ -153,6 +154,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         self._engine = engine = Engine(options, type(self).__name__)
         self._finalizer = weakref.finalize(self, shut_down_at_exit, engine.pool)
         self._first_ready = FirstReady(engine)
+        self._usual_step = UsualStep(engine)
         self.metadata = {**engine.hello.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = engine.hello.render_mode
         self.single_observation_space = engine.spaces.single_observation
@@ -247,14 +249,22 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
 
     def step_async(self, actions: Any) -> None:
         """Starts a step; `step_wait` returns its result. Argument and errors as in `step`."""
+        if self._usual_step.accept(actions):
+            self._state = AsyncState.WAITING_STEP
+            self._usual_step.send()
+            return
         self._expect_idle("step_async")
         self._first_ready.refuse_owed()
         self._send(AsyncState.WAITING_STEP, self._engine.send_step, actions)
 
     def step_wait(self, timeout: float | None = None) -> StepBatch:
         """Waits for the step that `step_async` has started; see `reset_wait`."""
-        self._expect_state(AsyncState.WAITING_STEP)
-        infos = self._finish(self._engine.collect_batch, timeout, "step")
+        if timeout is None and self._usual_step.wait():
+            self._state = AsyncState.DEFAULT
+            infos = self._engine.shared_infos()
+        else:
+            self._expect_state(AsyncState.WAITING_STEP)
+            infos = self._finish(self._engine.collect_batch, timeout, "step")
         return (self._observe(), *self._engine.step_rows(), infos)
 
     def send(self, actions: Any, env_ids: EnvIds) -> None:
@@ -269,6 +279,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
             AlreadyPendingCallError: If a `reset`, `step` or `call` is pending.
         """
         self._expect_idle("send", first_ready=True)
+        self._usual_step.disarm()
         self._first_ready.send(actions, env_ids)
 
     def send_reset(self, env_ids: EnvIds, seed: Seeds = None) -> None:
@@ -283,6 +294,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
             AlreadyPendingCallError: If a `reset`, `step` or `call` is pending.
         """
         self._expect_idle("send_reset", first_ready=True)
+        self._usual_step.disarm()
         self._first_ready.send_reset(env_ids, seed)
 
     def recv(self, min_envs: int = 1, timeout: float | None = None) -> ReadyBatch:
@@ -370,6 +382,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if not self._finalizer.detach():
             return
+        self._usual_step.disarm()
         if self._state is not AsyncState.DEFAULT:
             logger.warn(
                 f"Calling `close` while waiting for a pending call to `{self._state.value}` "
@@ -420,6 +433,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _send(self, state: AsyncState, send: Callable[..., None], *args: Any) -> None:
         """Sends something that is then pending, unless an error says that nothing was sent."""
+        self._usual_step.disarm()
         self._state = state
         try:
             send(*args)
@@ -439,4 +453,6 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
             self._state = AsyncState.DEFAULT
             raise
         self._state = AsyncState.DEFAULT
+        if not self._first_ready.owes:
+            self._usual_step.arm()
         return result

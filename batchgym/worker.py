@@ -133,15 +133,17 @@ class _Worker:
 
     def serve(self, channel: frames.Channel) -> None:
         """Answers until told to close."""
-        step_all, actions = self._envs.step_all, None
+        envs, reply = self._envs, Reply()
         while True:
-            frame = channel.receive()
-            if frame is frames.STEP_FRAME:
-                reply = Reply()
-                actions = actions or self._envs.actions
-                step_all(actions.take_all(), reply)
-                channel.send(self._finish(reply))
+            if channel.receive_just(frames.STEP):
+                envs.step_all(envs.actions.take_all(), reply)
+                if reply.is_done():
+                    channel.send(frames.DONE)
+                else:
+                    channel.send(self._finish(reply))
+                    reply = Reply()
                 continue
+            frame = channel.receive()
             if frame is None or self._answer(frame, channel):
                 return
 
@@ -199,14 +201,8 @@ class _Worker:
             channel.send(self._finish(reply))
 
     def _finish(self, reply: Reply) -> bytes:
-        """Encodes a reply; the usual empty one is a byte or two."""
-        if not (
-            reply.failures
-            or reply.infos
-            or reply.raw_infos
-            or reply.observations
-            or reply.value is not None
-        ):
+        """Encodes a reply; the usual one is a byte, or a few."""
+        if reply.is_done():
             return frames.DONE if reply.env_index is None else frames.ready(reply.env_index)
         try:
             return _encode(reply)

@@ -269,3 +269,22 @@ def test_word_space_is_batched_as_a_tuple():
     assert isinstance(observations, tuple)
     assert all(word.startswith("word") for word in observations)
     ours.close()
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("infos", ["numeric", "mixed"])
+def test_actions_in_changing_forms(mode, infos):
+    make = [lambda: SampleEnv(Box(-1, 1, (3,)), infos=infos)] * 4
+    ours, theirs = both(make, autoreset_mode=mode)
+    assert_same(ours.reset(seed=3), theirs.reset(seed=3))
+    rng = np.random.default_rng(0)
+    forms = [lambda a: a, lambda a: a, lambda a: a.astype(np.int32), list]
+    for _ in range(60):
+        actions = forms[rng.integers(4)](ours.action_space.sample())
+        found, wanted = ours.step(actions), theirs.step(actions)
+        assert_same(found, wanted)
+        if mode is AutoresetMode.DISABLED and (ended := found[2] | found[3]).any():
+            options = {"reset_mask": ended}
+            assert_same(ours.reset(options=options), theirs.reset(options=options))
+    ours.close()
+    theirs.close()
