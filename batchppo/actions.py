@@ -79,7 +79,9 @@ class DiagonalGaussian:
     def sample(self, parameters: FloatArray, noise: FloatArray) -> NDArray[np.float32]:
         """Returns mean + exp(log_std) * noise."""
         mean, log_std = parameters[:, : self._size], parameters[:, self._size :]
-        return np.asarray(mean + np.exp(np.clip(log_std, *LOG_STD_BOUNDS)) * noise, np.float32)
+        low, high = LOG_STD_BOUNDS
+        deviation = np.exp(np.minimum(np.maximum(log_std, np.float32(low)), np.float32(high)))
+        return np.asarray(mean + deviation * noise, np.float32)
 
     def mode(self, parameters: FloatArray) -> NDArray[np.float32]:
         """Returns the means."""
@@ -88,7 +90,8 @@ class DiagonalGaussian:
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Returns the actions in the space's shape and type, clipped to its bounds."""
         shaped = actions.reshape(len(actions), *self.space.shape)
-        return np.asarray(np.clip(shaped, self.space.low, self.space.high), self.space.dtype)
+        clipped: FloatArray = np.minimum(np.maximum(shaped, self.space.low), self.space.high)
+        return clipped.astype(self.space.dtype, copy=False)
 
 
 class SquashedGaussian(DiagonalGaussian):
@@ -187,15 +190,16 @@ class Choices:
     def mode(self, parameters: FloatArray) -> NDArray[np.int32]:
         """Returns the choices with the largest logits."""
         if len(self.counts) == 1:
-            chosen = np.argmax(parameters, axis=-1)
-            return np.asarray(chosen.reshape(len(parameters), *self.action_shape), np.int32)
+            chosen: NDArray[np.int32] = parameters.argmax(axis=-1).astype(np.int32)
+            return chosen if self.action_shape == () else chosen[:, None]
         parts = np.split(parameters, self._borders, axis=-1)
         return np.stack([np.argmax(part, axis=-1) for part in parts], axis=-1).astype(np.int32)
 
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Returns the choices counted from the space's start, in its shape and type."""
         shaped = actions.reshape(len(actions), *(self.space.shape or ()))
-        return np.asarray(shaped + self.space.start, self.space.dtype)
+        counted: NDArray[Any] = shaped + self.space.start
+        return counted.astype(self.space.dtype, copy=False)
 
 
 class Bernoulli:

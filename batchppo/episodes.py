@@ -58,7 +58,7 @@ class EpisodeStatistics:
 
     def update(self, step: Transitions) -> list[Episode]:
         """Follows one step and returns the episodes that it ended, by environment."""
-        self._return += np.where(step.valid, step.rewards, 0.0)
+        np.add(self._return, step.rewards, out=self._return, where=step.valid)
         self._length += step.valid
         done = step.terminated | step.truncated
         if not done.any():

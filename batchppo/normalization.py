@@ -87,8 +87,11 @@ class ObservationNormalizer:
         """Returns clip((o - mean) / sqrt(variance + 1e-8)), shape [..., size], float32."""
         # The subtraction keeps the observations' own precision; float32 alone would lose a small
         # movement around a large offset.
-        normalized = (observations - self._shift) * self._scale
-        return np.asarray(np.clip(normalized, -self._bound, self._bound), np.float32)
+        normalized = observations - self._shift
+        normalized *= self._scale
+        np.maximum(normalized, self._lower, out=normalized)
+        np.minimum(normalized, self._upper, out=normalized)
+        return normalized.astype(np.float32)
 
     def restore(self, state: dict[str, NDArray[np.float64]]) -> None:
         """Takes over stored statistics."""
@@ -99,7 +102,8 @@ class ObservationNormalizer:
         scale = 1.0 / np.sqrt(self.moments.variance + _EPSILON)
         self._shift = np.where(self._columns, self.moments.mean, 0.0)
         self._scale = np.where(self._columns, scale, 1.0)
-        self._bound = np.where(self._columns, self._clip, np.inf)
+        self._upper = np.where(self._columns, self._clip, np.inf)
+        self._lower = -self._upper
 
 
 class RewardNormalizer:
