@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -288,9 +289,8 @@ def _require_finite(
 ) -> None:
     """Raises NonFiniteError naming the environment and the step, unless all values are finite."""
     # A sum is cheaper than looking at each value; it also overflows, so look again if it does.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()) or np.isfinite(values).all():
-            return
+    if math.isfinite(np.add.reduce(values, axis=None)) or np.isfinite(values).all():
+        return
     rows = values.reshape(len(values), -1)
     row = int(np.argmax(~np.isfinite(rows).all(axis=1)))
     env = row if envs is None else int(envs[row])
