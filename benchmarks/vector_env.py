@@ -5,9 +5,11 @@
 Virtual machines change their speed for seconds at a time, by half and more. So the candidates take
 turns in short slices, ratios are taken within a round, and the median over the rounds is reported.
 `limit` is the bare loop of as many processes as there are workers, running at the same time: what
-the same cores can do without any vector environment. The calibration line shows how much the speed
-of the machine varied meanwhile. Rounds in which other processes took more than a tenth of a core
-are repeated as long as there is time. Results are written to results/vector_env.csv.
+the same cores can do without any vector environment. `floor` is the barest vector environment with
+worker processes, see bare_workers.py: what starting a step and waiting for its end cost by
+themselves. The calibration line shows how much the speed of the machine varied meanwhile. Rounds in
+which other processes took more than a tenth of a core are repeated as long as there is time.
+Results are written to results/vector_env.csv.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import psutil
+from bare_workers import BareWorkers
 from gymnasium.spaces import Box, Discrete
 
 import batchgym
@@ -82,6 +85,13 @@ def vector_slice(env: Any) -> Iterator[Slice]:
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(16)]
     env.reset(seed=0)
+    with stepping(env, actions) as run:
+        yield run
+
+
+@contextmanager
+def stepping(env: Any, actions: list[Any]) -> Iterator[Slice]:
+    """Steps whatever has `step`, `num_envs` and `close`."""
 
     def run(seconds: float) -> float:
         steps, start = 0, time.perf_counter()
@@ -144,16 +154,8 @@ def sb3_slice(env_id: str, num_envs: int) -> Iterator[Slice]:
     env = SubprocVecEnv([functools.partial(make_env, env_id)] * num_envs, start_method="fork")
     actions = [np.array([env.action_space.sample() for _ in range(num_envs)]) for _ in range(16)]
     env.reset()
-
-    def run(seconds: float) -> float:
-        steps, start = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - start) < seconds:
-            env.step(actions[steps % 16])
-            steps += 1
-        return steps * num_envs / elapsed
-
-    yield run
-    env.close()
+    with stepping(env, actions) as run:
+        yield run
 
 
 @contextmanager
@@ -162,18 +164,11 @@ def envpool_slice(env_id: str, num_envs: int) -> Iterator[Slice]:
     import envpool
 
     env = envpool.make_gymnasium(env_id, num_envs=num_envs, num_threads=WORKERS)
+    env.num_envs = num_envs
     actions = [np.array([env.action_space.sample() for _ in range(num_envs)]) for _ in range(16)]
     env.reset()
-
-    def run(seconds: float) -> float:
-        steps, start = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - start) < seconds:
-            env.step(actions[steps % 16])
-            steps += 1
-        return steps * num_envs / elapsed
-
-    yield run
-    env.close()
+    with stepping(env, actions) as run:
+        yield run
 
 
 def has_envpool(env_id: str) -> bool:
@@ -193,6 +188,8 @@ def candidates(env_id: str, num_envs: int) -> dict[str, Any]:
         "sync": lambda: vector_slice(gym.vector.SyncVectorEnv(fns)),
         "limit": lambda: limit_slice(env_id, num_envs),
     }
+    if env_id != "Image84-v0":
+        found["floor"] = lambda: vector_slice(BareWorkers(env_id, num_envs, WORKERS))
     if num_envs <= 64:
         found["async"] = lambda: vector_slice(gym.vector.AsyncVectorEnv(fns))
     if env_id == "CartPole-v1":
