@@ -7,6 +7,7 @@ from typing import Any
 from .curves import Curve
 from .errors import BadInput
 from .extras import require_extra
+from .files import new_file
 
 PICTURES = (".png", ".svg", ".pdf")
 # Told apart also by those who see few colours: Okabe and Ito (2008).
@@ -44,7 +45,8 @@ def draw(curves: Sequence[Curve], metric: str, path: Path) -> None:
         for task, panel in zip(tasks, panels, strict=True):
             _draw_panel(panel, task, [curve for curve in curves if curve.task == task])
         panels[0].set_ylabel(_NAMES.get(metric, metric))
-        figure.savefig(path, dpi=150)
+        with new_file(path) as temporary:
+            figure.savefig(temporary, dpi=150)
 
 
 def _draw_panel(panel: Any, task: str, curves: Sequence[Curve]) -> None:

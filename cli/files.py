@@ -1,7 +1,9 @@
 """Writing files so that a reader never sees half of one."""
 
+import contextlib
 import os
-import tempfile
+import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -17,14 +19,30 @@ def copy_file(source: Path, target: Path) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write `content` to `path`; whatever happens, the file holds the old bytes or the new ones."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with new_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Yield the name of a file to write; it takes the place of `path` when the context ends well.
+
+    The name has the ending of `path`.
+
+    Raises:
+        OSError: The file cannot be written; the error names `path`.
+    """
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix.lower()}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
+        temporary.touch(exist_ok=False)
+        yield temporary
+        with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)

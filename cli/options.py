@@ -30,7 +30,9 @@ class WholeNumber(click.ParamType[int]):
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is not a whole number.", param, context)
         if number < self._least or (self._most is not None and number > self._most):
-            bounds = f"at least {self._least}" + (f", at most {self._most}" if self._most else "")
+            bounds = f"at least {self._least}"
+            if self._most is not None and number > self._most:
+                bounds = f"at most {self._most:,}"
             self.fail(f"{value} is out of range: it must be {bounds}.", param, context)
         return number
 
@@ -45,7 +47,8 @@ def _read_whole(text: str) -> int:
         return int(number)
 
 
-COUNT = WholeNumber(least=1)
+COUNT = WholeNumber(least=1, most=10**15)
+FPS = WholeNumber(least=1, most=240)
 SEED = WholeNumber(least=0, most=LARGEST_SEED)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .build import load_policy, make_rendering_env, recall
 from .console import messages, results
+from .errors import CommandFailed
 from .extras import require_extra
 from .formatting import duration, significant
 from .run_folder import Choice
@@ -108,10 +109,10 @@ def _play(
 
 def _frame(env: gymnasium.Env[Any, Any]) -> Any:
     frame = env.render()
-    if getattr(frame, "ndim", 0) != 3:
-        raise ValueError(
-            f"the environment rendered {type(frame).__name__}, expected an array [height, width, 3]"
-        )
+    shape = getattr(frame, "shape", None)
+    if shape is None or len(shape) != 3 or shape[2] != 3 or frame.dtype != np.uint8:
+        what = type(frame).__name__ if shape is None else f"an array of {frame.dtype} {shape}"
+        raise CommandFailed(f"the environment rendered {what}, expected uint8 [height, width, 3]")
     return frame
 
 

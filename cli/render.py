@@ -6,7 +6,7 @@ import click
 
 from .errors import BadInput
 from .group import new_command
-from .options import COUNT, SEED, checkpoint_option, complete_runs, env_option, logdir_option
+from .options import COUNT, FPS, SEED, checkpoint_option, complete_runs, env_option, logdir_option
 
 
 @new_command(name="render")
@@ -20,7 +20,7 @@ from .options import COUNT, SEED, checkpoint_option, complete_runs, env_option, 
 @click.option("--live", is_flag=True, help="Open a window instead of recording a video.")
 @click.option("--episodes", type=COUNT, default=1, show_default=True, help="Episodes to record.")
 @click.option("--max-steps", type=COUNT, help="End each episode after so many steps.")
-@click.option("--fps", type=COUNT, help="Frames a second.  [default: the environment's own]")
+@click.option("--fps", type=FPS, help="Frames a second.  [default: the environment's own]")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the environment.")
 @checkpoint_option()
 @env_option()
