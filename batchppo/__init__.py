@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from batchppo import callbacks, errors, schedules
     from batchppo.config import PPOConfig
     from batchppo.evaluation import evaluate_policy
+    from batchppo.in_graph_env import InGraphBatchEnv
     from batchppo.logger import Logger, configure_logger
     from batchppo.model_state import load_policy
     from batchppo.policy import Policy
     from batchppo.ppo import BatchPPO
+    from batchppo.simulation import simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BatchPPO",
+    "InGraphBatchEnv",
     "Logger",
     "PPOConfig",
     "Policy",
@@ -31,16 +34,19 @@ __all__ = [
     "evaluate_policy",
     "load_policy",
     "schedules",
+    "simulate",
 ]
 
 _HOMES = {
     "BatchPPO": "ppo",
+    "InGraphBatchEnv": "in_graph_env",
     "Logger": "logger",
     "PPOConfig": "config",
     "Policy": "policy",
     "configure_logger": "logger",
     "evaluate_policy": "evaluation",
     "load_policy": "model_state",
+    "simulate": "simulation",
 }
 _MODULES = ("callbacks", "errors", "schedules")
 

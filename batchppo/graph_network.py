@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from batchppo.acting_loop import ActingLoop, Call
 from batchppo.architecture import Architecture
 from batchppo.compilation import compiled
 from batchppo.device import resolve_device
@@ -22,7 +24,7 @@ from batchppo.inputs import (
 )
 from batchppo.networks import ActorCritic
 from batchppo.observations import ObservationEncoder
-from batchppo.policy import Policy
+from batchppo.policy import Policy, PolicyNetwork
 from batchppo.recurrent_networks import RecurrentActorCritic, make_network
 from batchppo.update import tensors
 
@@ -56,6 +58,7 @@ class GraphNetwork:
             function = network.act
         self._function = compiled(function, input_signature=[specs])
         self._device = device
+        self._loop = ActingLoop(function, specs, device)
 
     def __call__(
         self, inputs: Inputs, state: NDArray[np.float32] | None = None
@@ -66,17 +69,52 @@ class GraphNetwork:
             inputs: one step's, with `episode_start` if the network remembers.
             state: the states before it, shape [n, state_size]; None for 0.
         """
-        read = {name: array for name, array in inputs.items() if name != ACTION_MASK}
-        if self.state_size and state is None:
-            state = np.zeros((count_rows(inputs), self.state_size), np.float32)
-        if state is not None:
-            read[ACTOR_STATE] = state
+        return _called(self._call, self.state_size, inputs, state)
+
+    @property
+    def is_looping(self) -> bool:
+        """Whether somebody is in the context of `looping`."""
+        return self._loop.is_running
+
+    @contextmanager
+    def looping(self) -> Iterator[PolicyNetwork]:
+        """Gives the same network, computed in one operation until the context ends.
+
+        It is called in the same way, always with the same number of rows, see `ActingLoop`.
+        """
+        with self._loop.running() as call:
+            yield _LoopingNetwork(call, self.state_size)
+
+    def _call(self, read: Inputs) -> list[NDArray[Any]]:
         with tf.device(self._device):
-            result = self._function(tensors(read))
-        if not self.state_size:
-            return result.numpy(), None
-        parameters, state = (tensor.numpy() for tensor in result)
-        return parameters, state
+            return [tensor.numpy() for tensor in tf.nest.flatten(self._function(tensors(read)))]
+
+
+class _LoopingNetwork:
+    """What `GraphNetwork.looping` gives."""
+
+    def __init__(self, call: Call, state_size: int) -> None:
+        self.state_size = state_size
+        self._call = call
+
+    def __call__(
+        self, inputs: Inputs, state: NDArray[np.float32] | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        return _called(self._call, self.state_size, inputs, state)
+
+
+def _called(
+    call: Call, state_size: int, inputs: Inputs, state: NDArray[np.float32] | None
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Returns the parameters and the next states that `call` gives for inputs and states."""
+    read = {name: array for name, array in inputs.items() if name != ACTION_MASK}
+    if not state_size:
+        (parameters,) = call(read)
+        return parameters, None
+    read[ACTOR_STATE] = np.zeros((count_rows(inputs), state_size)) if state is None else state
+    read[ACTOR_STATE] = read[ACTOR_STATE].astype(np.float32, copy=False)
+    parameters, state = call(read)
+    return parameters, state
 
 
 def restored_network(

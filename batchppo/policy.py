@@ -80,19 +80,31 @@ class Policy:
             return {**inputs, VECTOR: vector.astype(np.float32, copy=False)}
         return {**inputs, VECTOR: self.normalizer.normalize(vector)}
 
-    def parameters(self, inputs: Inputs, state: State = None) -> tuple[FloatArray, State]:
-        """Returns the distributions' parameters, shape [n, parameters], and the next states."""
-        parameters, state = self.network(inputs, state)
+    def parameters(
+        self, inputs: Inputs, state: State = None, network: PolicyNetwork | None = None
+    ) -> tuple[FloatArray, State]:
+        """Returns the distributions' parameters, shape [n, parameters], and the next states.
+
+        Args:
+            inputs: normalized inputs of n rows.
+            state: the states before them; None for 0.
+            network: what computes the same as the policy's own network, in its place.
+        """
+        parameters, state = (network or self.network)(inputs, state)
         mask = inputs.get(ACTION_MASK)
         if mask is not None:
             parameters = np.where(mask, parameters, np.float32(FORBIDDEN))
         return parameters, state
 
     def sample(
-        self, inputs: Inputs, noise: FloatArray, state: State = None
+        self,
+        inputs: Inputs,
+        noise: FloatArray,
+        state: State = None,
+        network: PolicyNetwork | None = None,
     ) -> tuple[NDArray[Any], State]:
         """Returns actions (as stored for learning) for normalized inputs and noise, and states."""
-        parameters, state = self.parameters(inputs, state)
+        parameters, state = self.parameters(inputs, state, network)
         return self.distribution.sample(parameters, noise), state
 
     def predict(

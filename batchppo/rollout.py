@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from batchppo.acting import rollout_network
 from batchppo.episodes import EpisodeStatistics
 from batchppo.errors import NonFiniteError, SpaceError
 from batchppo.inputs import (
@@ -23,7 +24,7 @@ from batchppo.inputs import (
     map_inputs,
 )
 from batchppo.masks import mask_size, require_choices
-from batchppo.policy import Policy, State
+from batchppo.policy import Policy, PolicyNetwork, State
 from batchppo.transitions import Stepper, Transitions
 
 FloatArray = NDArray[np.floating]
@@ -139,14 +140,29 @@ class RolloutCollector:
         if size and self._state is None:
             self._state = np.zeros((self.env.num_envs, size), np.float32)
         draft = _Draft(self._policy, self.n_steps, self._inputs, self._state)
-        before = timesteps
-        noise = self._policy.distribution.draw_noise(self._rng, (steps, self.env.num_envs))
         # Should a step raise, the environments' state is unknown: the next rollout resets them.
         self.started = False
+        with rollout_network(self._policy.network) as network:
+            made = self._play(draft, network, timesteps, steps, goal, on_step)
+        self.started = True
+        return None if made is None else draft.finish(made, self._inputs)
+
+    def _play(
+        self,
+        draft: _Draft,
+        network: PolicyNetwork,
+        timesteps: int,
+        steps: int,
+        goal: int,
+        on_step: OnStep | None,
+    ) -> int | None:
+        """Writes steps into a draft and returns how many; None if `on_step` ended the rollout."""
+        before = timesteps
+        noise = self._policy.distribution.draw_noise(self._rng, (steps, self.env.num_envs))
         for t in range(steps):
             began = time.perf_counter()
             actions, self._state = draft.act(
-                t, self._inputs, noise[t], self._state, ~self._stepper.pending
+                t, self._inputs, noise[t], self._state, ~self._stepper.pending, network
             )
             acted = time.perf_counter()
             step = self._stepper.step(self._policy.distribution.to_environment(actions))
@@ -158,13 +174,11 @@ class RolloutCollector:
             draft.seconds["acting"] += acted - began
             draft.seconds["environment"] += stepped - acted
             if on_step is not None and not on_step(timesteps, _locals(step, actions)):
-                self.started = True
                 return None
             if timesteps >= goal:
                 break
-        self.started = True
         self.valid_share = (timesteps - before) / ((t + 1) * self.env.num_envs)
-        return draft.finish(t + 1, self._inputs)
+        return t + 1
 
     def _encode(
         self, observations: Any, infos: dict[str, Any], starts: BoolArray, timesteps: int
@@ -221,7 +235,13 @@ class _Draft:
         self.seconds = {"environment": 0.0, "acting": 0.0}
 
     def act(
-        self, t: int, encoded: Inputs, noise: FloatArray, state: State, valid: BoolArray
+        self,
+        t: int,
+        encoded: Inputs,
+        noise: FloatArray,
+        state: State,
+        valid: BoolArray,
+        network: PolicyNetwork,
     ) -> tuple[NDArray[Any], State]:
         """Keeps the observations of step t and returns the actions for them, and the next state."""
         if self._policy.normalizer is not None:
@@ -231,7 +251,7 @@ class _Draft:
         inputs = self._policy.normalize(encoded)
         for name, array in inputs.items():
             self._inputs[name][t] = array
-        actions, state = self._policy.sample(inputs, noise, state)
+        actions, state = self._policy.sample(inputs, noise, state, network)
         self._actions[t] = actions
         return actions, state
 
