@@ -178,7 +178,7 @@ class InGraphBatchEnv:
             *host.final_leaves(),
         ]
 
-    @tf.autograph.experimental.do_not_convert
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def _run(self, function: Callable[..., Any], arguments: list[tf.Tensor], specs: Any) -> Any:
         """Returns what a function of the host gives: now, or as an operation of a graph."""
         if tf.inside_function():

@@ -24,7 +24,7 @@ TensorPolicy: TypeAlias = Callable[..., Any]
 _KEPT = 8  # compiled policies per environment
 
 
-@tf.autograph.experimental.do_not_convert
+@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
 def simulate(
     env: InGraphBatchEnv,
     policy: TensorPolicy,

@@ -1,0 +1,148 @@
+"""Acting in one operation per rollout against acting in one call per step."""
+
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from ppo_envs import CountingEnv, PictureAndWordEnv, PictureEnv
+
+from batchppo import BatchPPO, acting, learner
+from batchppo.acting import rollout_network
+from batchppo.acting_loop import ActingLoop
+from batchppo.rollout import RolloutCollector
+
+SMALL = {"features_dim": 8}
+SPECS = {"x": tf.TensorSpec((None, 2), tf.float32)}
+
+
+@pytest.fixture(autouse=True)
+def _plain_graph(monkeypatch):
+    monkeypatch.setattr(learner, "JIT_COMPILE", False)
+
+
+def agent_in(env, policy):
+    kwargs = {**SMALL, "recurrent_size": 4} if "Gru" in policy else SMALL
+    return BatchPPO(policy, env, policy_kwargs=kwargs, n_steps=8, n_epochs=1, seed=0)
+
+
+def looping(network):
+    """Whether a network is inside of a loop, so not the policy's own."""
+    with rollout_network(network) as chosen:
+        return chosen is not network
+
+
+def collect(agent, env, rollouts=2):
+    collector = RolloutCollector(env, agent.policy, 8, 10, np.random.default_rng(0))
+    collector.start(0)
+    return [collector.collect(8 * i, 8, 1000) for i in range(rollouts)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "env", "mode"),
+    [
+        ("CnnPolicy", PictureEnv, AutoresetMode.NEXT_STEP),
+        ("CnnGruPolicy", PictureEnv, AutoresetMode.SAME_STEP),
+        ("MultiInputPolicy", PictureAndWordEnv, AutoresetMode.DISABLED),
+    ],
+)
+def test_both_ways_give_the_same_rollouts(policy, env, mode, monkeypatch):
+    agent = agent_in(SyncVectorEnv([env] * 2, autoreset_mode=mode), policy)
+    assert looping(agent.policy.network)
+    fused = collect(agent, SyncVectorEnv([env] * 2, autoreset_mode=mode))
+    monkeypatch.setattr(acting, "_several_threads", lambda: False)
+    assert not looping(agent.policy.network)
+    stepwise = collect(agent, SyncVectorEnv([env] * 2, autoreset_mode=mode))
+    for one, other in zip(fused, stepwise, strict=True):
+        rows, others = (r._replace(seconds={}) for r in (one, other))
+        tf.nest.map_structure(np.testing.assert_array_equal, rows, others)
+    assert fused[1].rewards.any()
+
+
+def test_policies_in_numpy_stay_there():
+    agent = BatchPPO("MlpGruPolicy", SyncVectorEnv([CountingEnv]), seed=0)
+    assert not looping(agent.policy.network)
+
+
+class Watching(PictureEnv):
+    """Notes which threads step it."""
+
+    def __init__(self, threads):
+        self.threads = threads
+
+    def step(self, action):
+        self.threads.add(threading.current_thread())
+        return super().step(action)
+
+
+def test_steps_and_callbacks_are_in_the_callers_thread_and_may_use_the_policy():
+    threads, seen = set(), []
+    agent = agent_in(SyncVectorEnv([lambda: Watching(threads)] * 2), "CnnPolicy")
+
+    def watch(locals_, _):
+        action, _ = agent.predict(locals_["new_obs"], deterministic=True)
+        seen.append((len(locals_["rewards"]), len(action), threading.current_thread()))
+
+    agent.learn(16, callback=watch)
+    here = threading.current_thread()
+    assert threads == {here}
+    assert seen == [(2, 2, here)] * 8
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("mine")])
+def test_what_ends_a_rollout_ends_its_loop(error):
+    agent = agent_in(SyncVectorEnv([PictureEnv]), "CnnPolicy")
+    calls = []
+
+    def fail(locals_, _):
+        calls.append(locals_)
+        if len(calls) == 3:
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        agent.learn(8, callback=fail)
+    assert caught.value is error
+    assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
+    assert not agent.policy.network.is_looping
+    assert len(collect(agent, SyncVectorEnv([PictureEnv]), 1)) == 1
+
+
+def test_a_loop_computes_what_its_function_does():
+    loop = ActingLoop(lambda inputs: (inputs["x"] * 2, inputs["x"][:, 0]), SPECS, "/CPU:0")
+    for _ in range(2):
+        with loop.running() as call:
+            assert loop.is_running
+            for i in range(20):
+                x = np.full((3, 2), i, np.float32)
+                twice, first = call({"x": x})
+                np.testing.assert_array_equal(twice, 2 * x)
+                np.testing.assert_array_equal(first, x[:, 0])
+        assert not loop.is_running
+
+
+def test_a_loop_that_is_never_called_ends():
+    with ActingLoop(lambda inputs: inputs["x"], SPECS, "/CPU:0").running():
+        pass
+    assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
+
+
+def test_an_error_of_the_function_reaches_the_caller():
+    def checked(inputs):
+        with tf.control_dependencies([tf.debugging.assert_less(inputs["x"], 3.0)]):
+            return tf.identity(inputs["x"])
+
+    loop = ActingLoop(checked, SPECS, "/CPU:0")
+    for _ in range(2):
+        with loop.running() as call:
+            call({"x": np.ones((1, 2), np.float32)})
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                call({"x": np.full((1, 2), 5, np.float32)})
+        assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
+
+
+@pytest.mark.parametrize(("threads", "expected"), [(1, False), (2, True)])
+def test_a_thread_has_to_be_left_for_others(threads, expected, monkeypatch):
+    threading_ = tf.config.threading
+    monkeypatch.setattr(threading_, "get_inter_op_parallelism_threads", lambda: threads)
+    assert acting._several_threads() is expected
