@@ -14,6 +14,7 @@ import batchgym
 import batchppo
 
 from .errors import BadInput, CommandFailed
+from .policy_choice import suitable_policy
 from .process import prepare_headless_rendering, require_display, silent_tensorflow
 from .run_config import EnvConfig, RunConfig
 from .run_folder import Choice, find_model
@@ -70,8 +71,8 @@ def make_agent(
     if model is not None:
         loaded: batchppo.BatchPPO = agent_class.load(model, env=env)
         return loaded
-    settings = {"policy": "MlpPolicy", "seed": config.seed, **config.agent}
-    return agent_class(env=env, **settings)
+    policy = suitable_policy(env.single_observation_space, env.single_action_space)
+    return agent_class(**{"policy": policy, **config.agent}, env=env, seed=config.seed)
 
 
 def load_policy(model: Path, seed: int | None = None) -> "batchppo.Policy":

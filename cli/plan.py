@@ -15,6 +15,25 @@ from .seeds import parse_seeds
 from .settings import check_settings, parse_literal, parse_settings, split_assignment
 from .task import find_task
 
+# Option -> setting of the run: those that may differ when a run is resumed, and all.
+_RESUMABLE = {
+    "timesteps": "total_timesteps",
+    "num_workers": "num_workers",
+    "eval_every": "eval_every",
+    "eval_episodes": "eval_episodes",
+    "checkpoint_every": "checkpoint_every",
+    "stop_at": "stop_at",
+}
+_SETTINGS = {**_RESUMABLE, "num_envs": "num_envs", "seed": "seed"}
+# How options are written whose names are not those here.
+_FLAGS = {
+    "num_envs": "--num-envs",
+    "settings": "--set",
+    "env_kwargs": "--env-kwarg",
+    "wrappers": "--wrapper",
+    "imports": "--import",
+}
+
 _EVALUATIONS = 10
 _DEFAULT_EPISODES = 10
 
@@ -81,9 +100,11 @@ def _base(task_name: str | None, file: Path | None, options: TrainOptions) -> Ru
         base = RunConfig.load(file)
         return base if task_name is None else dataclasses.replace(base, task=task_name)
     document = {} if file is None else _read_toml(file)
-    name = task_name or document.pop("task", None)
-    if name is None:
+    name = document.pop("task", None) if task_name is None else task_name
+    if file is not None and name is None:
         raise BadInput(f'{file} names no task: add a line like task = "cartpole", or give a TASK')
+    if not isinstance(name, str) or not name.strip():
+        raise BadInput(f"TASK must be a preset or the id of an environment, got {name!r}")
     base = _config_of(name, document, options)
     return base if file is None else base.updated(document, str(file))
 
@@ -118,29 +139,33 @@ def _config_of(task_name: str, document: Mapping[str, Any], options: TrainOption
 
 def _changes(base: RunConfig, options: TrainOptions) -> dict[str, Any]:
     """Return the settings that the command line changes."""
-    given = {
-        "num_envs": options.num_envs,
-        "seed": options.seed,
-    }
+    given = {setting: getattr(options, name) for name, setting in _SETTINGS.items()}
     return {
-        **resumable_changes(options),
-        **{name: value for name, value in given.items() if value is not None},
+        **{setting: value for setting, value in given.items() if value is not None},
         "agent": _merged(base.agent, parse_settings(options.settings)),
         "environment": _environment(base.environment, options),
     }
 
 
 def resumable_changes(options: TrainOptions) -> dict[str, Any]:
-    """Return the settings that the command line changes, of those that a resumed run may change."""
-    given = {
-        "total_timesteps": options.timesteps,
-        "num_workers": options.num_workers,
-        "eval_every": options.eval_every,
-        "eval_episodes": options.eval_episodes,
-        "checkpoint_every": options.checkpoint_every,
-        "stop_at": options.stop_at,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    """Return the settings that the command line changes, of those that a resumed run may change.
+
+    Raises:
+        BadInput: It changes others too.
+    """
+    given = {name: value for name, value in vars(options).items() if value not in (None, ())}
+    others = [_FLAGS.get(name, f"--{name}") for name in given if name not in _RESUMABLE]
+    if others:
+        raise cannot_resume_with(others)
+    return {_RESUMABLE[name]: value for name, value in given.items()}
+
+
+def cannot_resume_with(names: Sequence[str]) -> BadInput:
+    """Return the error that these arguments make no sense for a run that goes on."""
+    return BadInput(
+        f"{', '.join(names)} cannot be given with --resume: a run goes on with the settings that "
+        "it began with"
+    )
 
 
 def _environment(base: EnvConfig, options: TrainOptions) -> EnvConfig:

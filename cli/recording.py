@@ -108,7 +108,7 @@ def _play(
 
 
 def _frame(env: gymnasium.Env[Any, Any]) -> Any:
-    frame = env.render()
+    frame: Any = env.render()
     shape = getattr(frame, "shape", None)
     if shape is None or len(shape) != 3 or shape[2] != 3 or frame.dtype != np.uint8:
         what = type(frame).__name__ if shape is None else f"an array of {frame.dtype} {shape}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import batchppo
+from batchppo.architecture import Architecture
 
 from .errors import BadInput
 from .suggestions import did_you_mean
@@ -14,9 +15,11 @@ from .suggestions import did_you_mean
 _OTHERS: Mapping[str, tuple[type, ...]] = {
     "policy": (str,),
     "device": (str,),
+    "use_sde": (bool,),
     "policy_kwargs": (dict,),
 }
-# What the annotations of `batchppo.PPOConfig` are made of.
+# What the annotations of `batchppo.PPOConfig` are made of. Of other kinds, a value is taken as it
+# was written: the configuration checks it.
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "ScheduleLike": (float, str),
     "float": (float,),
@@ -24,6 +27,16 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,),
     "str": (str,),
     "None": (type(None),),
+}
+# Settings that have an option of their own.
+_OPTIONS = {
+    "env": "TASK",
+    "total_timesteps": "--timesteps",
+    "num_envs": "--num-envs",
+    "num_workers": "--num-workers",
+    "seed": "--seed",
+    "tensorboard_log": "--logdir",
+    "verbose": "--quiet",
 }
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -58,6 +71,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             raise BadInput(f"the agent has no setting {key!r}.{did_you_mean(key, known)}")
     try:
         batchppo.PPOConfig(**{key: settings[key] for key in settings if key not in _OTHERS})
+        Architecture.from_policy_kwargs(
+            settings.get("policy_kwargs"), settings.get("policy") or "MlpPolicy"
+        )
     except (ValueError, TypeError) as error:
         raise BadInput(str(error)) from error
 
@@ -83,7 +99,8 @@ def _parse(key: str, text: str) -> Any:
     """Return the value of `key` with the type that the agent wants."""
     kinds = _types()
     if key not in kinds:
-        raise BadInput(f"--set {key}={text}: unknown key {key!r}.{did_you_mean(key, kinds)}")
+        option = f" Use {_OPTIONS[key]}." if key in _OPTIONS else did_you_mean(key, kinds)
+        raise BadInput(f"--set {key}={text}: unknown key {key!r}.{option}")
     value = parse_literal(text)
     allowed = kinds[key]
     if float in allowed and type(value) is int:
@@ -91,19 +108,25 @@ def _parse(key: str, text: str) -> Any:
     if int in allowed and isinstance(value, float) and value.is_integer():
         return int(value)
     _expect(
-        type(value) in allowed,
+        not allowed or type(value) in allowed,
         f"--set {key}={text}: expected {' or '.join(map(_name, allowed))}, got {text!r}",
     )
     return value
 
 
 def _types() -> dict[str, tuple[type, ...]]:
-    """Return the types of values that each argument of the agent may have on a command line."""
+    """Return the types of values that each argument of the agent may have; none for any."""
     hyperparameters = {
-        field.name: tuple(kind for name in str(field.type).split(" | ") for kind in _KINDS[name])
-        for field in dataclasses.fields(batchppo.PPOConfig)
+        field.name: _types_of(str(field.type)) for field in dataclasses.fields(batchppo.PPOConfig)
     }
     return {**hyperparameters, **_OTHERS}
+
+
+def _types_of(annotation: str) -> tuple[type, ...]:
+    names = annotation.split(" | ")
+    if not all(name in _KINDS for name in names):
+        return ()
+    return tuple(kind for name in names for kind in _KINDS[name])
 
 
 def _name(kind: type) -> str:

@@ -1,12 +1,10 @@
 """`batchppo train`."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from .errors import BadInput
 from .group import is_debugging, new_command
 from .options import (
     COUNT,
@@ -16,20 +14,6 @@ from .options import (
     import_option,
     json_option,
     logdir_option,
-)
-
-if TYPE_CHECKING:
-    from .plan import TrainOptions
-    from .run import Run
-
-# What may differ when a run is resumed; the rest stays as it was.
-_RESUMABLE = (
-    "timesteps",
-    "num_workers",
-    "eval_every",
-    "eval_episodes",
-    "checkpoint_every",
-    "stop_at",
 )
 
 
@@ -157,18 +141,18 @@ def command(
       batchppo train my_package:MyTask-v0 --env-kwarg size=5
       batchppo train --resume pendulum --timesteps 400000
     """
-    _check(task, seeds, resume, file, options)
-
     from .console import messages
     from .plan import TrainOptions
     from .process import silent_workers
     from .report import show_outcomes
+    from .request import Request
     from .training import run_training
 
+    request = Request(task=task, file=file, seeds=seeds, resume=resume)
     kind = "auto" if progress and not quiet else "none"
     outcomes = []
     with silent_workers(is_debugging()):
-        for run in _runs(task, seeds, resume, file, logdir, TrainOptions(**options)):
+        for run in request.runs(TrainOptions(**options), logdir):
             if seeds is not None and not quiet:
                 messages().print(f"{run.config.task}, seed {run.config.seed}")
             outcomes.append(run_training(run, kind))
@@ -177,55 +161,3 @@ def command(
     show_outcomes(outcomes, as_json, quiet)
     if outcomes[-1].exit_code:
         raise click.exceptions.Exit(outcomes[-1].exit_code)
-
-
-def _runs(
-    task: str | None,
-    seeds: str | None,
-    resume: str | None,
-    file: Path | None,
-    logdir: Path,
-    options: "TrainOptions",
-) -> Iterator["Run"]:
-    """Yield the runs to train; the folder of each is made when its turn comes."""
-    from .plan import plan_runs, resumable_changes
-    from .run import new_run, resumed_run
-
-    if resume is not None:
-        yield resumed_run(resume, logdir, resumable_changes(options))
-        return
-    for config in plan_runs(task, file, seeds, options):
-        yield new_run(config, logdir)
-
-
-def _check(
-    task: str | None,
-    seeds: str | None,
-    resume: str | None,
-    file: Path | None,
-    options: dict[str, Any],
-) -> None:
-    """Refuse options that contradict each other."""
-    if task is None and resume is None and file is None:
-        raise click.UsageError("Missing argument 'TASK' (or --config FILE, or --resume RUN).")
-    if seeds is not None and options["seed"] is not None:
-        raise BadInput("--seed and --seeds exclude each other")
-    if resume is None:
-        return
-    given = [name for name, value in options.items() if value and name not in _RESUMABLE]
-    others = {"TASK": task, "--seeds": seeds, "--config": file}
-    given_others = [name for name, value in others.items() if value is not None]
-    if given or given_others:
-        names = [_OPTION_NAMES.get(name, f"--{name.replace('_', '-')}") for name in given]
-        raise BadInput(
-            f"{', '.join([*given_others, *names])} cannot be given with --resume: a run goes on "
-            "with the settings that it began with"
-        )
-
-
-_OPTION_NAMES = {
-    "settings": "--set",
-    "env_kwargs": "--env-kwarg",
-    "wrappers": "--wrapper",
-    "imports": "--import",
-}

@@ -44,7 +44,7 @@ class VideoWriter:
         self._path = path
         self._fps = fps
         self._shape: tuple[int, ...] = ()
-        self._complaints = tempfile.TemporaryFile()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._ffmpeg: subprocess.Popen[bytes] | None = None
 
     def add(self, frame: Frame) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,12 @@ def noise(height: int = 64, width: int = 63) -> np.ndarray:
     return np.random.default_rng(1).integers(256, size=(height, width, 3), dtype=np.uint8)
 
 
+def record(path: Path, frames: Sequence[np.ndarray]) -> None:
+    with open_video(path, 240) as video:
+        for frame in frames:
+            video.add(frame)
+
+
 def test_a_file_that_cannot_be_written_keeps_its_old_content(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     write_text(path, "old")
@@ -49,27 +55,19 @@ def test_a_video_that_does_not_fit_on_the_disk(tmp_path: Path) -> None:
     with (
         files_of_at_most(4096),
         pytest.raises(CommandFailed, match="ffmpeg could not write the video"),
-        open_video(tmp_path / "a.mp4", 30) as video,
     ):
-        for _ in range(200):
-            video.add(noise())
+        record(tmp_path / "a.mp4", [noise()] * 200)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_video_has_one_size(tmp_path: Path) -> None:
-    with (
-        pytest.raises(CommandFailed, match=r"\(64, 62, 3\), those before it \(64, 63, 3\)"),
-        open_video(tmp_path / "a.gif", 30) as video,
-    ):
-        video.add(noise())
-        video.add(noise(width=62))
+    with pytest.raises(CommandFailed, match=r"\(64, 62, 3\), those before it \(64, 63, 3\)"):
+        record(tmp_path / "a.gif", [noise(), noise(width=62)])
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a.mp4", "b.GIF"])
 def test_two_frames_are_a_video(tmp_path: Path, name: str) -> None:
-    with open_video(tmp_path / name, 240) as video:
-        video.add(noise())
-        video.add(noise())
+    record(tmp_path / name, [noise()] * 2)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).stat().st_size > 500

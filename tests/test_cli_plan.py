@@ -1,14 +1,21 @@
 """From options to settings: --set, --seeds, --config and what comes before what."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from batchppo_cli import settings
 from batchppo_cli.errors import BadInput
-from batchppo_cli.plan import TrainOptions, plan_runs
+from batchppo_cli.plan import TrainOptions, plan_runs, resumable_changes
+from batchppo_cli.policy_choice import suitable_policy
 from batchppo_cli.run_config import RunConfig
 from batchppo_cli.seeds import parse_seeds
 from batchppo_cli.settings import check_settings, parse_literal, parse_settings
+from gymnasium import spaces
+
+from batchppo import BatchPPO
 
 
 def plan(task: str | None, file: Path | None = None, **options: Any) -> RunConfig:
@@ -27,8 +34,8 @@ def test_settings_get_the_type_that_the_agent_wants() -> None:
         "policy_kwargs.net_arch=[64, 32]",
         "policy_kwargs.activation_fn=relu",
     ]
-    settings = parse_settings(texts)
-    assert settings == {
+    parsed = parse_settings(texts)
+    assert parsed == {
         "gamma": 1.0,
         "learning_rate": "linear:3e-4",
         "clip_range": 0.3,
@@ -37,8 +44,8 @@ def test_settings_get_the_type_that_the_agent_wants() -> None:
         "normalize_advantage": False,
         "policy_kwargs": {"net_arch": [64, 32], "activation_fn": "relu"},
     }
-    assert type(settings["gamma"]) is float
-    assert type(settings["n_steps"]) is int
+    assert type(parsed["gamma"]) is float
+    assert type(parsed["n_steps"]) is int
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,9 @@ def test_settings_get_the_type_that_the_agent_wants() -> None:
         ("n_epochs=true", "expected a whole number"),
         ("normalize_rewards=3", "expected bool"),
         ("gamma.x=3", "only policy_kwargs has keys inside"),
-        ("env=CartPole-v1", "unknown key 'env'"),
+        ("env=CartPole-v1", "unknown key 'env'. Use TASK."),
+        ("seed=3", "unknown key 'seed'. Use --seed."),
+        ("use_sde=3", "expected bool"),
     ],
 )
 def test_settings_that_do_not_fit(text: str, message: str) -> None:
@@ -62,16 +71,19 @@ def test_settings_that_do_not_fit(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("changes", "message"),
     [
         ({"gamma": 2.0}, "gamma must be in [0, 1]"),
         ({"learning_rate": "linea:3"}, "linear:3e-4"),
         ({"batchsize": 3}, "Did you mean batch_size?"),
+        ({"policy": "MlpPolitics"}, "unknown policy 'MlpPolitics'"),
+        ({"policy_kwargs": {"net_arc": [64]}}, "Did you mean 'net_arch'?"),
+        ({"policy_kwargs": {"net_arch": "deep"}}, "net_arch must be a list"),
     ],
 )
-def test_values_are_checked_before_anything_starts(settings: dict, message: str) -> None:
+def test_values_are_checked_before_anything_starts(changes: dict, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        check_settings(settings)
+        check_settings(changes)
     assert message in caught.value.format_message()
 
 
@@ -163,3 +175,52 @@ def test_files_that_do_not_fit(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         plan(None, file)
     assert message in caught.value.format_message()
+
+
+def test_each_argument_of_the_agent_can_be_set_or_has_an_option() -> None:
+    arguments = set(inspect.signature(BatchPPO.__init__).parameters) - {"self", "unknown"}
+    assert arguments <= set(settings._types()) | set(settings._OPTIONS)
+    assert [key for key, kinds in settings._types().items() if not kinds] == []
+
+
+def test_a_kind_of_value_that_is_not_known_is_left_to_the_agent() -> None:
+    assert settings._types_of("float | None") == (float, type(None))
+    assert settings._types_of("tuple[int, ...] | None") == ()
+
+
+def box(*shape: int, dtype: type = np.uint8) -> spaces.Box:
+    return spaces.Box(0, 255, shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("observations", "policy"),
+    [
+        (box(96, 96, 3), "CnnPolicy"),
+        (box(210, 160, 3), "CnnPolicy"),
+        (box(7, 7, 3), "MlpPolicy"),
+        (box(4, 84, 84), "MlpPolicy"),
+        (box(84, 84, 3, dtype=np.float32), "MlpPolicy"),
+        (box(4, dtype=np.float32), "MlpPolicy"),
+        (spaces.Discrete(5), "MlpPolicy"),
+        (spaces.Dict(image=box(48, 48, 1), speed=box(2, dtype=np.float32)), "MultiInputPolicy"),
+        (spaces.Dict(image=box(7, 7, 1)), "MlpPolicy"),
+        (spaces.Tuple([spaces.Discrete(2)]), "MlpPolicy"),
+    ],
+)
+def test_the_policy_follows_from_the_observations(observations: spaces.Space, policy: str) -> None:
+    assert suitable_policy(observations, spaces.Discrete(2)) == policy
+
+
+def test_what_a_resumed_run_may_change() -> None:
+    assert resumable_changes(TrainOptions(timesteps=5, stop_at=0.0)) == {
+        "total_timesteps": 5,
+        "stop_at": 0.0,
+    }
+    with pytest.raises(BadInput, match=r"--seed, --env-kwarg cannot be given with --resume"):
+        resumable_changes(TrainOptions(timesteps=5, seed=0, env_kwargs=("a=1",)))
+
+
+@pytest.mark.parametrize("task", ["", " "])
+def test_a_task_has_a_name(task: str) -> None:
+    with pytest.raises(BadInput, match="TASK must be a preset or the id"):
+        plan(task)
