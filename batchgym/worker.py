@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,8 @@ def _run(payload: bytes, command_fd: int, reply_fd: int, memory: SharedMemory) -
 
 def _register(specs: tuple[bytes, ...]) -> None:
     """Registers what the owner had registered: environments call `gymnasium.make` inside."""
+    # The module of an environment registers its ids once more when it is imported here.
+    warnings.filterwarnings("ignore", ".*Overriding environment .* already in registry")
     for data in specs:
         # A spec that cannot be unpickled here is none of this worker's business until it is made.
         with contextlib.suppress(Exception):

@@ -19,7 +19,7 @@ from batchppo.observations import ObservationEncoder
 from .console import messages, results
 from .errors import CommandFailed
 from .extras import require_extra_of
-from .task import import_modules
+from .task import import_atari, import_modules
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def find_environments(
     """Make each registered environment whose id contains `pattern`, and look at its spaces."""
     import_modules(modules)
     if importlib.util.find_spec("ale_py") is not None:
-        import_modules(["ale_py"])
+        import_atari()
     found = [
         spec
         for key, spec in gymnasium.registry.items()

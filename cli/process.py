@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import ctypes.util
+import logging
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ def silent_tensorflow() -> Iterator[None]:
         yield
         return
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # advice about tracing, mostly
     sys.stderr.flush()
     stream = os.dup(2)
     with tempfile.TemporaryFile() as aside:

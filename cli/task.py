@@ -69,7 +69,7 @@ def find_spec(env_id: str) -> "EnvSpec":
     import_modules([module] if module else [])
     if bare_id.startswith("ALE/"):
         require_extra("atari", bare_id)
-        import_modules(["ale_py"])
+        import_atari()
     if bare_id not in gymnasium.registry:
         known = [*PRESETS, *(key for key in gymnasium.registry if not key.startswith("batchgym/"))]
         hint = did_you_mean(bare_id, known) or (
@@ -79,6 +79,13 @@ def find_spec(env_id: str) -> "EnvSpec":
     spec = gymnasium.registry[bare_id]
     require_extra_of(bare_id, spec.entry_point)
     return spec
+
+
+def import_atari() -> None:
+    """Register the environments `ALE/...`, and keep the emulator from greeting on the screen."""
+    import ale_py
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
 
 
 def import_modules(modules: Sequence[str]) -> None:
