@@ -20,6 +20,9 @@ FloatArray = NDArray[np.floating]
 LOG_STD_BOUNDS = (-20.0, 4.0)
 """Where the logarithm of a standard deviation is clipped, so that exp() stays finite."""
 
+MIN_RAW_STD = -20.0
+"""From where on down the number whose softplus is a deviation makes no smaller one."""
+
 
 class ActionDistribution(Protocol):
     """A family of distributions over the actions of one space.

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
 
 from batchppo.actions import ActionDistribution
 from batchppo.activations import activation_name
 from batchppo.config import refuse_unknown
+from batchppo.errors import SpaceError
 from batchppo.observations import ObservationEncoder
 from batchppo.policy_names import split_policy
 from batchppo.recurrence import GATES
@@ -20,14 +25,20 @@ _AS_THEY_ARE = (
     "features_dim",
     "share_features_extractor",
     "recurrent_size",
+    "mean_activation",
+    "std_activation",
+    "output_init_scale",
 )
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "Cnn": {"net_arch": []},
     "MultiInput": {"features_dim": 256},
 }
+_WIDTHS = ("pi", "vf", "front")
+_CHOICES = {"mean_activation": ("linear", "tanh"), "std_activation": ("exp", "softplus")}
 _POLICY_KWARGS = (
     *_AS_THEY_ARE,
     "lstm_hidden_size",
+    "enable_critic_lstm",
     "net_arch",
     "activation_fn",
     "optimizer_kwargs",
@@ -48,6 +59,13 @@ class Architecture:
     """Orthogonal initial weights (gain sqrt(2), 0.01 for actions, 1 for the value)."""
     log_std_init: float = 0.0
     """The initial logarithm of a Gaussian's standard deviation."""
+    mean_activation: str = "linear"
+    """What a Gaussian's means go through: "linear", or "tanh" for actions between -1 and 1."""
+    std_activation: str = "exp"
+    """What makes a Gaussian's deviations of the trained numbers: "exp" or "softplus"."""
+    output_init_scale: float | None = None
+    """The variance of the policy's initial output weights times their inputs (a truncated normal
+    distribution); None for the gain that `ortho_init` says."""
     features_dim: int = 512
     """Numbers that an image becomes."""
     share_features_extractor: bool = True
@@ -56,12 +74,31 @@ class Architecture:
     """The recurrent cell in front of the dense layers, "lstm" or "gru"; None for no memory."""
     recurrent_size: int = 256
     """The cell's width."""
+    front: tuple[int, ...] = ()
+    """Widths of the dense layers between features and cell."""
+    critic_cell: bool = True
+    """Whether the value has a cell, too; otherwise it reads one observation at a time."""
     use_sde: bool = False
     """Whether a Gaussian's noise depends on the state."""
     squash_output: bool = False
     """Whether a Gaussian's actions go through tanh instead of being clipped."""
     adam_epsilon: float = 1e-5
     """Adam's epsilon."""
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"{name} must be {' or '.join(map(repr, allowed))}, got {getattr(self, name)!r}"
+                )
+        scale = self.output_init_scale
+        if scale is not None and not scale > 0.0:
+            raise ValueError(f"output_init_scale must be a positive number, got {scale!r}")
+        if self.cell is None and (self.front or not self.critic_cell):
+            given = "net_arch's 'front'" if self.front else "enable_critic_lstm=False"
+            raise ValueError(
+                f"{given} is for policies with memory: MlpLstmPolicy, MlpGruPolicy, ..."
+            )
 
     @classmethod
     def from_policy_kwargs(
@@ -76,11 +113,13 @@ class Architecture:
         256 features per image of a "MultiInputPolicy".
 
         Args:
-            policy_kwargs: `net_arch` (a list for both networks, or a dict with `pi` and `vf`),
-                `activation_fn` (a name, or anything whose `__name__` is one, so that
-                `torch.nn.ReLU` works), `ortho_init`, `log_std_init`, `squash_output`,
+            policy_kwargs: `net_arch` (a list for both networks, or a dict with `pi` and `vf`, and
+                `front` for layers before a cell), `activation_fn` (a name, or anything whose
+                `__name__` is one, so that `torch.nn.ReLU` works), `ortho_init`, `log_std_init`,
+                `mean_activation`, `std_activation`, `output_init_scale`, `squash_output`,
                 `features_dim`, `share_features_extractor`, `recurrent_size` (or, as in
-                sb3-contrib, `lstm_hidden_size`), `optimizer_kwargs` (`eps` or `epsilon`).
+                sb3-contrib, `lstm_hidden_size`), `enable_critic_lstm` (for a GRU, too),
+                `optimizer_kwargs` (`eps` or `epsilon`).
             policy: the policy's name.
             use_sde: whether a Gaussian's noise depends on the state.
 
@@ -94,8 +133,10 @@ class Architecture:
         chosen.update(cell=cell, use_sde=use_sde)
         if "lstm_hidden_size" in given:
             chosen["recurrent_size"] = given["lstm_hidden_size"]
+        if "enable_critic_lstm" in given:
+            chosen["critic_cell"] = bool(given["enable_critic_lstm"])
         if "net_arch" in given:
-            chosen["pi"], chosen["vf"] = _widths(given["net_arch"])
+            chosen.update(_widths(given["net_arch"]))
         if "activation_fn" in given:
             chosen["activation"] = activation_name(given["activation_fn"])
         for name, value in dict(given.get("optimizer_kwargs") or {}).items():
@@ -109,7 +150,34 @@ class Architecture:
             return self.pi[-1]
         if self.cell is not None:
             return self.recurrent_size
+        return self.features_size(encoder)
+
+    def features_size(self, encoder: ObservationEncoder) -> int:
+        """Returns how many numbers an observation becomes before cells and dense layers."""
         return encoder.size + self.features_dim * len(encoder.images)
+
+    def has_cell(self, part: str) -> bool:
+        """Returns whether the "actor" or the "critic" has a cell."""
+        return self.cell is not None and (part == "actor" or self.critic_cell)
+
+    @property
+    def std_name(self) -> str:
+        """Under which name the numbers are stored that make a Gaussian's deviations."""
+        return "log_std" if self.std_activation == "exp" else "raw_std"
+
+    def check_actions(self, space: Space[Any]) -> None:
+        """Raises SpaceError if a Gaussian is described, but actions of `space` have none."""
+        box = space if isinstance(space, spaces.Box) else None
+        if self.std_activation != "exp" and box is None:
+            raise SpaceError(f"std_activation needs a Box of floats as action space, got {space}")
+        if self.mean_activation == "tanh" and (
+            box is None or np.any(box.low != -1.0) or np.any(box.high != 1.0)
+        ):
+            raise SpaceError(
+                f"mean_activation='tanh' needs a Box of actions between -1 and 1, got {space}; "
+                f"gymnasium.wrappers.RescaleAction(env, -1.0, 1.0) makes one where bounds are "
+                f"finite"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Returns the fields as JSON values."""
@@ -119,17 +187,15 @@ class Architecture:
     def from_json(cls, document: Mapping[str, Any]) -> Architecture:
         """Returns what `to_json` wrote; raises ValueError for an unknown key."""
         refuse_unknown(document, (field.name for field in fields(cls)), "architecture key")
-        widths = {name: _layer_widths(document[name], name) for name in ("pi", "vf")}
+        widths = {name: _layer_widths(document.get(name, ()), name) for name in _WIDTHS}
         return cls(**{**document, **widths, "activation": activation_name(document["activation"])})
 
 
-def _widths(net_arch: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _widths(net_arch: Any) -> dict[str, tuple[int, ...]]:
     if isinstance(net_arch, Mapping):
-        refuse_unknown(net_arch, ("pi", "vf"), "net_arch key")
-        pi, vf = (_layer_widths(net_arch.get(name, ()), name) for name in ("pi", "vf"))
-        return pi, vf
-    shared = _layer_widths(net_arch, "net_arch")
-    return shared, shared
+        refuse_unknown(net_arch, _WIDTHS, "net_arch key")
+        return {name: _layer_widths(net_arch.get(name, ()), name) for name in _WIDTHS}
+    return dict.fromkeys(("pi", "vf"), _layer_widths(net_arch, "net_arch"))
 
 
 def _layer_widths(widths: Any, name: str) -> tuple[int, ...]:
@@ -148,20 +214,15 @@ def weight_shapes(
 ) -> dict[str, tuple[int, ...]]:
     """Returns the shape of every weight by the name under which it is stored."""
     outputs = distribution.parameter_size - distribution.free_size
-    size = encoder.size + architecture.features_dim * len(encoder.images)
     shapes: dict[str, tuple[int, ...]] = {}
-    if architecture.cell is not None:
-        width = architecture.recurrent_size
-        gates = GATES[architecture.cell] * width
-        for name in ("actor_cell", "critic_cell"):
-            shapes[f"{name}/kernel"] = (size, gates)
-            shapes[f"{name}/recurrent_kernel"] = (width, gates)
-            shapes[f"{name}/bias"] = (gates,)
-        size = width
-    for name, widths in (("actor", (*architecture.pi, outputs)), ("critic", (*architecture.vf, 1))):
-        for i, (inputs, width) in enumerate(zip((size, *widths), widths, strict=False)):
-            shapes[f"{name}/{i}/kernel"] = (inputs, width)
-            shapes[f"{name}/{i}/bias"] = (width,)
+    for part, widths in (("actor", (*architecture.pi, outputs)), ("critic", (*architecture.vf, 1))):
+        size = architecture.features_size(encoder)
+        if architecture.has_cell(part):
+            front = (size, *architecture.front)
+            shapes.update(_dense_shapes(f"{part}_front", front))
+            shapes.update(_cell_shapes(f"{part}_cell", front[-1], architecture))
+            size = architecture.recurrent_size
+        shapes.update(_dense_shapes(part, (size, *widths)))
     prefixes = ["images"] if architecture.share_features_extractor else ["images", "critic_images"]
     for name, shape in encoder.images.items():
         for prefix in prefixes:
@@ -169,8 +230,28 @@ def weight_shapes(
                 shapes[f"{prefix}/{name}/{layer}"] = weight
     if distribution.free_size:
         latent = (architecture.latent_size(encoder),) if architecture.use_sde else ()
-        shapes["log_std"] = (*latent, distribution.free_size)
+        shapes[architecture.std_name] = (*latent, distribution.free_size)
     return shapes
+
+
+def _dense_shapes(prefix: str, sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    shapes: dict[str, tuple[int, ...]] = {}
+    for i, (inputs, width) in enumerate(pairwise(sizes)):
+        shapes[f"{prefix}/{i}/kernel"] = (inputs, width)
+        shapes[f"{prefix}/{i}/bias"] = (width,)
+    return shapes
+
+
+def _cell_shapes(
+    prefix: str, inputs: int, architecture: Architecture
+) -> dict[str, tuple[int, ...]]:
+    width = architecture.recurrent_size
+    gates = GATES[str(architecture.cell)] * width
+    return {
+        f"{prefix}/kernel": (inputs, gates),
+        f"{prefix}/recurrent_kernel": (width, gates),
+        f"{prefix}/bias": (gates,),
+    }
 
 
 CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))

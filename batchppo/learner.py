@@ -169,7 +169,7 @@ class Learner:
         figures = {}
         if self.config.objective != "clip":
             figures["train/kl_penalty"] = self.kl_penalty
-        log_std = self.network.variables.get("log_std")
+        log_std = self.network.log_std()
         if log_std is not None:
             figures["train/std"] = float(np.exp(log_std.numpy()).mean())
         return figures

@@ -197,6 +197,7 @@ def _check_arrays(
 def _distribution(
     space: Space[Any], config: PPOConfig, architecture: Architecture, encoder: ObservationEncoder
 ) -> ActionDistribution:
+    architecture.check_actions(space)
     latent_size = architecture.latent_size(encoder) if architecture.use_sde else None
     return action_distribution(
         space, architecture.squash_output, latent_size, config.sde_sample_freq

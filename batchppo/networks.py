@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from batchppo.actions import LOG_STD_BOUNDS, ActionDistribution
+from batchppo.actions import LOG_STD_BOUNDS, MIN_RAW_STD, ActionDistribution
 from batchppo.architecture import CONVOLUTIONS, Architecture, weight_shapes
 from batchppo.inputs import ACTION_MASK, VECTOR
 from batchppo.masks import FORBIDDEN
@@ -44,26 +44,28 @@ class ActorCritic:
         architecture: Architecture,
         seed: int,
     ) -> None:
-        make = _LayerMaker(architecture, np.random.SeedSequence(seed).generate_state(64).tolist())
+        make = LayerMaker(architecture, np.random.SeedSequence(seed).generate_state(64).tolist())
         outputs = distribution.parameter_size - distribution.free_size
-        self._actor = make.dense(architecture.pi, outputs, gain=0.01)
-        self._critic = make.dense(architecture.vf, 1, gain=1.0)
+        self._actor = make.actor(outputs)
+        self._critic = make.critic()
         self.variables: dict[str, keras.Variable] = {}
         self.has_images = bool(encoder.images)
-        size = encoder.size + architecture.features_dim * len(encoder.images)
-        size = self.head_size(size, architecture)
-        self.variables.update(_build("actor", self._actor, (size,)))
-        self.variables.update(_build("critic", self._critic, (size,)))
+        size = architecture.features_size(encoder)
+        for part, layers in (("actor", self._actor), ("critic", self._critic)):
+            inputs = architecture.recurrent_size if architecture.has_cell(part) else size
+            self.variables.update(build_layers(part, layers, (inputs,)))
         self._actor_images = self._images("images", encoder, make)
         self._critic_images = self._actor_images
         if self.has_images and not architecture.share_features_extractor:
             self._critic_images = self._images("critic_images", encoder, make)
-        self._log_std: keras.Variable | None = None
+        self._std: keras.Variable | None = None
+        self._is_softplus = architecture.std_activation == "softplus"
         if distribution.free_size:
-            initial = keras.initializers.Constant(architecture.log_std_init)
-            shape = weight_shapes(encoder, distribution, architecture)["log_std"]
-            self._log_std = keras.Variable(initial, shape=shape, name="log_std")
-            self.variables["log_std"] = self._log_std
+            name = architecture.std_name
+            shape = weight_shapes(encoder, distribution, architecture)[name]
+            initial = keras.initializers.Constant(_initial_std(architecture))
+            self._std = keras.Variable(initial, shape=shape, name=name)
+            self.variables[name] = self._std
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:
@@ -92,34 +94,26 @@ class ActorCritic:
 
     def head(self, features: tf.Tensor, inputs: TensorInputs) -> tf.Tensor:
         """Returns the parameters, shape [B, P], that the policy's dense layers make of features."""
-        latent = _apply(self._actor[:-1], features)
+        latent = apply_layers(self._actor[:-1], features)
         outputs = self._actor[-1](latent)
-        if self._log_std is not None:
-            return tf.concat([outputs, *self._spread(latent, outputs)], axis=-1)
+        log_std = self.log_std()
+        if log_std is not None:
+            return tf.concat([outputs, *_spread(latent, outputs, log_std)], axis=-1)
         mask = inputs.get(ACTION_MASK)
         return outputs if mask is None else tf.where(mask, outputs, FORBIDDEN)
 
-    def _spread(self, latent: tf.Tensor, outputs: tf.Tensor) -> list[tf.Tensor]:
-        """Returns the log-deviations, [B, actions], and behind them what draws their noise."""
-        log_std = tf.convert_to_tensor(self._log_std)
-        if log_std.shape.rank == 1:
-            return [tf.broadcast_to(log_std, tf.shape(outputs))]
-        # The noise must not shape the features: only the deviations learn from it.
-        latent = tf.stop_gradient(latent)
-        deviation = tf.exp(tf.clip_by_value(log_std, *LOG_STD_BOUNDS))
-        variance = tf.square(latent) @ tf.square(deviation)
-        scaled = latent[:, :, None] * deviation
-        size = latent.shape[-1] * outputs.shape[-1]
-        return [0.5 * tf.math.log(variance + 1e-6), tf.reshape(scaled, (-1, size))]
+    def log_std(self) -> tf.Tensor | None:
+        """Returns a Gaussian's log-deviations, shape [actions] or [features, actions]."""
+        if self._std is None:
+            return None
+        std = tf.convert_to_tensor(self._std)
+        if not self._is_softplus:
+            return std
+        return tf.math.log(tf.nn.softplus(tf.maximum(std, MIN_RAW_STD)))
 
     def value_head(self, features: tf.Tensor) -> tf.Tensor:
         """Returns the values, shape [B], that the value's dense layers make of features."""
-        return _apply(self._critic, features)[:, 0]
-
-    def head_size(self, size: int, architecture: Architecture) -> int:
-        """Returns how many numbers the dense layers read, given the size of the features."""
-        del architecture
-        return size
+        return apply_layers(self._critic, features)[:, 0]
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Returns copies of all variables by name."""
@@ -131,27 +125,45 @@ class ActorCritic:
             variable.assign(weights[name])
 
     def _images(
-        self, prefix: str, encoder: ObservationEncoder, make: _LayerMaker
+        self, prefix: str, encoder: ObservationEncoder, make: LayerMaker
     ) -> dict[str, list[Any]]:
         stacks = {}
         for name, shape in encoder.images.items():
             stacks[name] = make.nature_cnn()
-            self.variables.update(_build(f"{prefix}/{name}", stacks[name], shape))
+            self.variables.update(build_layers(f"{prefix}/{name}", stacks[name], shape))
         return stacks
 
 
-class _LayerMaker:
+class LayerMaker:
     """Makes layers with the architecture's activation and initial weights."""
 
     def __init__(self, architecture: Architecture, seeds: list[int]) -> None:
         self._architecture = architecture
         self._seeds: Iterator[int] = iter(seeds)
 
-    def dense(self, widths: tuple[int, ...], outputs: int, gain: float) -> list[Any]:
-        """Returns hidden layers and a linear output layer."""
-        activation = self._architecture.activation
-        hidden = [self._dense(width, activation, math.sqrt(2.0)) for width in widths]
-        return [*hidden, self._dense(outputs, "linear", gain)]
+    def actor(self, outputs: int) -> list[Any]:
+        """Returns the policy's hidden layers and its output layer."""
+        architecture = self._architecture
+        layers = self.hidden(architecture.pi, architecture.activation)
+        scale = architecture.output_init_scale
+        initializer = (
+            self._initializer(0.01)
+            if scale is None
+            else keras.initializers.VarianceScaling(scale, seed=next(self._seeds))
+        )
+        output = keras.layers.Dense(
+            outputs, activation=architecture.mean_activation, kernel_initializer=initializer
+        )
+        return [*layers, output]
+
+    def critic(self) -> list[Any]:
+        """Returns the value's hidden layers and its linear output layer."""
+        layers = self.hidden(self._architecture.vf, self._architecture.activation)
+        return [*layers, self._dense(1, "linear", 1.0)]
+
+    def hidden(self, widths: tuple[int, ...], activation: str) -> list[Any]:
+        """Returns hidden layers."""
+        return [self._dense(width, activation, math.sqrt(2.0)) for width in widths]
 
     def nature_cnn(self) -> list[Any]:
         """Returns three convolutions and a dense layer, see `CONVOLUTIONS`."""
@@ -179,7 +191,16 @@ class _LayerMaker:
         return keras.initializers.GlorotUniform(seed=seed)
 
 
-def _build(prefix: str, layers: list[Any], shape: tuple[int, ...]) -> dict[str, keras.Variable]:
+def _initial_std(architecture: Architecture) -> float:
+    """Returns the number from which the initial deviation, exp(log_std_init), is made."""
+    if architecture.std_activation == "exp":
+        return architecture.log_std_init
+    return math.log(math.expm1(math.exp(architecture.log_std_init)))
+
+
+def build_layers(
+    prefix: str, layers: list[Any], shape: tuple[int, ...]
+) -> dict[str, keras.Variable]:
     """Builds the layers one after the other and returns their variables by name."""
     variables = {}
     batch_shape: tuple[int | None, ...] = (None, *shape)
@@ -191,10 +212,24 @@ def _build(prefix: str, layers: list[Any], shape: tuple[int, ...]) -> dict[str, 
     return variables
 
 
-def _apply(layers: list[Any], inputs: tf.Tensor) -> tf.Tensor:
+def apply_layers(layers: list[Any], inputs: tf.Tensor) -> tf.Tensor:
+    """Returns what the layers, one after the other, make of `inputs`."""
     for layer in layers:
         inputs = layer(inputs)
     return inputs
+
+
+def _spread(latent: tf.Tensor, outputs: tf.Tensor, log_std: tf.Tensor) -> list[tf.Tensor]:
+    """Returns the log-deviations, [B, actions], and behind them what draws their noise."""
+    if log_std.shape.rank == 1:
+        return [tf.broadcast_to(log_std, tf.shape(outputs))]
+    # The noise must not shape the features: only the deviations learn from it.
+    latent = tf.stop_gradient(latent)
+    deviation = tf.exp(tf.clip_by_value(log_std, *LOG_STD_BOUNDS))
+    variance = tf.square(latent) @ tf.square(deviation)
+    scaled = latent[:, :, None] * deviation
+    size = latent.shape[-1] * outputs.shape[-1]
+    return [0.5 * tf.math.log(variance + 1e-6), tf.reshape(scaled, (-1, size))]
 
 
 def _features(images: Mapping[str, list[Any]], inputs: TensorInputs) -> tf.Tensor:
@@ -202,5 +237,5 @@ def _features(images: Mapping[str, list[Any]], inputs: TensorInputs) -> tf.Tenso
     parts = [inputs[VECTOR]] if VECTOR in inputs else []
     for name, layers in images.items():
         pixels = tf.cast(inputs[name], tf.float32) * (1.0 / 255.0)
-        parts.append(_apply(layers, pixels))
+        parts.append(apply_layers(layers, pixels))
     return parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)

@@ -76,8 +76,9 @@ class BatchPPO:
         stats_window_size: over how many episodes the logged means go.
         tensorboard_log: folder for TensorBoard's files; None for none.
         policy_kwargs: `net_arch`, `activation_fn`, `ortho_init`, `log_std_init`,
-            `squash_output`, `features_dim`, `share_features_extractor`, `recurrent_size`,
-            `optimizer_kwargs`.
+            `mean_activation`, `std_activation`, `output_init_scale`, `squash_output`,
+            `features_dim`, `share_features_extractor`, `recurrent_size`, `enable_critic_lstm`,
+            `optimizer_kwargs`; see `batchppo.architecture.Architecture`.
         verbose: 0 for silence, 1 to print the figures of each iteration.
         seed: of everything random here and in the environments; None for a fresh one, which
             `agent.seed` then tells.

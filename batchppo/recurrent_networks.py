@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
+import numpy as np
 import tensorflow as tf
 
 from batchppo.actions import ActionDistribution
 from batchppo.architecture import Architecture
 from batchppo.inputs import ACTOR_STATE, CRITIC_STATE, EPISODE_START
-from batchppo.networks import ActorCritic, TensorInputs
+from batchppo.networks import (
+    ActorCritic,
+    LayerMaker,
+    TensorInputs,
+    apply_layers,
+    build_layers,
+)
 from batchppo.observations import ObservationEncoder
 from batchppo.recurrence import GATES, STATES
 
@@ -34,18 +43,31 @@ class RecurrentActorCritic(ActorCritic):
         seed: int,
     ) -> None:
         super().__init__(encoder, distribution, architecture, seed)
-        size = encoder.size + architecture.features_dim * len(encoder.images)
-        self._actor_cell, self._critic_cell = (
-            Cell(str(architecture.cell), size, architecture.recurrent_size, seed + i)
-            for i in range(2)
-        )
-        for name, cell in (("actor_cell", self._actor_cell), ("critic_cell", self._critic_cell)):
-            self.variables.update({f"{name}/{key}": v for key, v in cell.variables.items()})
+        self._actor_front, self._actor_cell = self._memory("actor", encoder, architecture, seed)
+        self._critic_front: list[Any] = []
+        self._critic_cell: Cell | None = None
+        if architecture.critic_cell:
+            self._critic_front, self._critic_cell = self._memory(
+                "critic", encoder, architecture, seed + 1
+            )
 
     @property
     def state_size(self) -> int:
-        """The length of one state, of the policy and of the value alike."""
+        """The length of one state of the policy."""
         return self._actor_cell.state_size
+
+    @property
+    def critic_state_size(self) -> int:
+        """The length of one state of the value; 0 if it remembers nothing."""
+        return 0 if self._critic_cell is None else self._critic_cell.state_size
+
+    def features(self, inputs: TensorInputs) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns what the policy's and the value's cell read of B rows of inputs."""
+        actor_features, critic_features = super().features(inputs)
+        return (
+            apply_layers(self._actor_front, actor_features),
+            apply_layers(self._critic_front, critic_features),
+        )
 
     def forward(self, inputs: TensorInputs) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the parameters, shape [S L, P], and the values, shape [S L], of sequences.
@@ -66,10 +88,13 @@ class RecurrentActorCritic(ActorCritic):
         actor_states = self._actor_cell.run(
             _unflat(actor_features, shape), inputs[ACTOR_STATE], starts
         )
+        parameters = self.head(_flat(self._actor_cell.outputs(actor_states)), rows)
+        if self._critic_cell is None:
+            nothing = tf.zeros((shape[0], shape[1], 0))
+            return parameters, self.value_head(critic_features), (actor_states, nothing)
         critic_states = self._critic_cell.run(
             _unflat(critic_features, shape), inputs[CRITIC_STATE], starts
         )
-        parameters = self.head(_flat(self._actor_cell.outputs(actor_states)), rows)
         values = self.value_head(_flat(self._critic_cell.outputs(critic_states)))
         return parameters, values, (actor_states, critic_states)
 
@@ -85,15 +110,27 @@ class RecurrentActorCritic(ActorCritic):
     def values(self, inputs: TensorInputs) -> tf.Tensor:
         """Returns V(s), [n], of rows that follow on the value's states, `critic_state`."""
         _, critic_features = self.features(inputs)
+        if self._critic_cell is None:
+            return self.value_head(critic_features)
         before = inputs[CRITIC_STATE]
         gates = self._critic_cell.gates(critic_features)
         state = self._critic_cell.step(gates, before, tf.zeros(tf.shape(before)[0], tf.bool))
         return self.value_head(self._critic_cell.outputs(state))
 
-    def head_size(self, size: int, architecture: Architecture) -> int:
-        """Returns how many numbers the dense layers read: the cell's output."""
-        del size
-        return architecture.recurrent_size
+    def _memory(
+        self, part: str, encoder: ObservationEncoder, architecture: Architecture, seed: int
+    ) -> tuple[list[Any], Cell]:
+        """Makes a cell and the layers in front of it, and keeps their variables."""
+        size = architecture.features_size(encoder)
+        # A cell has two seeds of its own; other numbers for the layers in front of it.
+        front = LayerMaker(
+            architecture, np.random.SeedSequence([seed, 1]).generate_state(64).tolist()
+        ).hidden(architecture.front, architecture.activation)
+        self.variables.update(build_layers(f"{part}_front", front, (size,)))
+        inputs = (size, *architecture.front)[-1]
+        cell = Cell(str(architecture.cell), inputs, architecture.recurrent_size, seed)
+        self.variables.update({f"{part}_cell/{key}": v for key, v in cell.variables.items()})
+        return front, cell
 
 
 class Cell:

@@ -45,7 +45,7 @@ class SequenceLayout:
         """Returns what the network says of a rollout, in one pass from its start to its end."""
         num_envs = rollout.valid.shape[1]
         if self._critic_state is None or len(self._critic_state) != num_envs:
-            self._critic_state = np.zeros((num_envs, self._network.state_size), np.float32)
+            self._critic_state = np.zeros((num_envs, self._network.critic_state_size), np.float32)
         if rollout.actor_state is None:
             raise ValueError("the rollout was made by a policy without memory")
         before = {ACTOR_STATE: rollout.actor_state, CRITIC_STATE: self._critic_state}
@@ -81,8 +81,14 @@ class SequenceLayout:
 
     def prepare(self, num_envs: int, n_steps: int) -> None:
         """Makes states of zeros, so that `arrange` works before the first rollout."""
-        shape = (n_steps + 2, num_envs, self._network.state_size)
-        self._states = dict.fromkeys((ACTOR_STATE, CRITIC_STATE), np.zeros(shape, np.float32))
+        sizes = {
+            ACTOR_STATE: self._network.state_size,
+            CRITIC_STATE: self._network.critic_state_size,
+        }
+        self._states = {
+            name: np.zeros((n_steps + 2, num_envs, size), np.float32)
+            for name, size in sizes.items()
+        }
 
     def _sequences(self, column: NDArray[Any]) -> NDArray[Any]:
         """Returns a column [T, N, ...] as [T / length * N, length, ...], padded with zeros."""
