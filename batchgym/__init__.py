@@ -19,14 +19,20 @@ if TYPE_CHECKING:
         WorkerDiedError,
         WorkerStartError,
     )
+    from batchgym.frame_delta import FrameDelta
+    from batchgym.frame_history import FrameHistory
+    from batchgym.random_start import RandomStart
     from batchgym.registration import make_vec, register_envs, spec
     from batchgym.vector_env import ProcessVectorEnv
 
 __all__ = [
     "EnvironmentFailedError",
     "EnvironmentPendingError",
+    "FrameDelta",
+    "FrameHistory",
     "NothingPendingError",
     "ProcessVectorEnv",
+    "RandomStart",
     "WorkerDiedError",
     "WorkerStartError",
     "make_vec",
@@ -35,6 +41,9 @@ __all__ = [
 ]
 
 _MODULES = {
+    "FrameDelta": "frame_delta",
+    "FrameHistory": "frame_history",
+    "RandomStart": "random_start",
     "ProcessVectorEnv": "vector_env",
     "make_vec": "registration",
     "register_envs": "registration",

@@ -37,3 +37,17 @@ def batch_request(space: gym.Space[Any], num_envs: int) -> ArrayRequest:
     if space.shape is None or space.dtype is None:
         raise TypeError(f"{space} has no fixed shape and dtype")
     return ArrayRequest((num_envs, *space.shape), space.dtype)
+
+
+def require_box(space: gym.Space[Any], who: str) -> Box:
+    """Returns `space` if it is a Box; `who` is what the error names.
+
+    Raises:
+        TypeError: If it is another one.
+    """
+    if not isinstance(space, Box):
+        raise TypeError(
+            f"{who} needs observations that are a Box, got {space}; "
+            f"gymnasium.wrappers.FlattenObservation makes one of most others"
+        )
+    return space

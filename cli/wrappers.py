@@ -13,6 +13,7 @@ from .suggestions import did_you_mean
 
 Wrapper = Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]
 
+_BATCHGYM = ("FrameDelta", "FrameHistory", "RandomStart")
 _FORMS = "NAME, MODULE:NAME or MODULE:NAME(key=value, ...)"
 
 
@@ -20,15 +21,16 @@ def load_wrapper(text: str) -> Wrapper:
     """Return the wrapper that `text` describes.
 
     Args:
-        text: `NAME` (of `gymnasium.wrappers`) or `MODULE:NAME`, with keyword arguments in
-            parentheses where there are any; their values are Python literals.
+        text: `NAME` (of `gymnasium.wrappers`, or one of batchgym's) or `MODULE:NAME`, with keyword
+            arguments in parentheses where there are any; their values are Python literals.
 
     Raises:
         BadInput: The text has another form, or there is no such wrapper.
     """
     path, _, arguments = text.partition("(")
     module_name, _, name = path.strip().rpartition(":")
-    wrapper = _find(module_name or "gymnasium.wrappers", name, text)
+    default = "batchgym" if name in _BATCHGYM else "gymnasium.wrappers"
+    wrapper = _find(module_name or default, name, text)
     return functools.partial(
         wrapper, **_read_arguments(f"({arguments}" if arguments else "()", text)
     )
@@ -41,7 +43,7 @@ def _find(module_name: str, name: str, text: str) -> Wrapper:
         raise BadInput(f"wrapper {text!r}: cannot import {module_name!r}: {error}") from error
     wrapper = getattr(module, name, None)
     if not callable(wrapper):
-        hint = did_you_mean(name, vars(module))
+        hint = did_you_mean(name, [*vars(module), *_BATCHGYM])
         raise BadInput(f"wrapper {text!r}: {module_name} has no {name!r}.{hint}")
     return wrapper  # type: ignore[no-any-return]
 
