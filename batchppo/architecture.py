@@ -175,7 +175,7 @@ class Architecture:
         ):
             raise SpaceError(
                 f"mean_activation='tanh' needs a Box of actions between -1 and 1, got {space}; "
-                f"gymnasium.wrappers.RescaleAction(env, -1.0, 1.0) makes one where bounds are "
+                f"gymnasium.wrappers.RescaleAction(env, -1, 1) makes one where bounds are "
                 f"finite"
             )
 

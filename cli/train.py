@@ -65,8 +65,9 @@ from .options import (
     "wrappers",
     multiple=True,
     metavar="WRAPPER",
-    help="Wrap each environment: NAME of gymnasium.wrappers or MODULE:NAME, with arguments as in "
-    "'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the innermost.",
+    help="Wrap each environment: NAME of gymnasium.wrappers or batchgym, or MODULE:NAME, with "
+    "arguments as in 'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the "
+    "innermost.",
 )
 @import_option()
 @click.option(
