@@ -1,5 +1,6 @@
 """The examples do what they promise."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -54,3 +55,14 @@ def test_a2c_runs():
 def test_a2c_learns_cart_pole(seed):
     agent = load("a2c_cartpole")["train"](seed=seed, report=lambda _: None)
     assert mean_length(agent) > 300
+
+
+def test_what_the_documentation_shows_runs():
+    text = (EXAMPLES.parent / "docs" / "in_graph.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 4
+    names = {}
+    for block in blocks:
+        exec(compile(block, "in_graph.md", "exec"), names)
+    assert names["trajectory"].state.shape == (8, 32)
+    assert names["step"].reward.shape == (8,)
