@@ -127,7 +127,7 @@ def _config_of(task_name: str, document: Mapping[str, Any], options: TrainOption
     every = total // _EVALUATIONS if isinstance(total, int) else 1
     return RunConfig(
         task=task.name,
-        environment=EnvConfig(id=preset.env_id),
+        environment=EnvConfig(id=preset.env_id, wrappers=preset.wrappers),
         total_timesteps=preset.total_timesteps,
         num_envs=preset.num_envs,
         seed=secrets.randbelow(LARGEST_SEED),

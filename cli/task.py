@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from .errors import BadInput
 from .extras import require_extra, require_extra_of
-from .presets import PRESETS, Preset
+from .preset import Preset
+from .presets import PRESETS
 from .suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ def find_task(name: str, modules: Sequence[str] = ()) -> Task:
         total_timesteps=_DEFAULT_TIMESTEPS,
         num_envs=_DEFAULT_NUM_ENVS,
         goal=spec.reward_threshold,
-        agent={},
     )
     return Task(spec.id.replace("/", "-"), preset)
 

@@ -113,9 +113,15 @@ def test_a_checkpoint_that_does_not_exist(trained: Path) -> None:
 
 def test_presets(tmp_path: Path) -> None:
     text = run(tmp_path, "presets").stdout
-    assert "cartpole\n  CartPole-v1, learned when the mean return is 475" in text
+    assert re.search(r"cartpole +CartPole-v1 +475 +100,000 +8 +1,024", text)
+    text = run(tmp_path, "presets", "pendulum-2017").stdout
+    assert re.search(r"wrapper +RescaleAction\(min_action=-1, max_action=1\)", text)
+    assert re.search(r"policy_kwargs.net_arch +\[200,100\]", text)
     presets = json.loads(run(tmp_path, "presets", "--json").stdout)
     assert presets["pendulum"]["env_id"] == "Pendulum-v1"
+    done = run(tmp_path, "presets", "pendulm")
+    assert done.returncode == 2
+    assert "no preset 'pendulm'. Did you mean pendulum" in done.stderr
 
 
 def test_envs(tmp_path: Path) -> None:
