@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,9 @@ import tensorflow as tf
 
 from batchppo.graph_network import GraphNetwork
 from batchppo.policy import PolicyNetwork
+
+_LOCK = threading.Lock()
+_LOOPING: set[GraphNetwork] = set()
 
 
 @contextmanager
@@ -23,20 +27,36 @@ def rollout_network(network: PolicyNetwork) -> Iterator[PolicyNetwork]:
     Args:
         network: the acting network of a policy.
     """
-    if isinstance(network, GraphNetwork) and _several_threads() and not network.is_looping:
+    if not (isinstance(network, GraphNetwork) and _begin(network)):
+        yield network
+        return
+    try:
         with network.looping() as looping:
             yield looping
-    else:
-        yield network
+    finally:
+        with _LOCK:
+            _LOOPING.remove(network)
 
 
-def _several_threads() -> bool:
-    """Returns whether TensorFlow has a thread left while an operation waits for a step.
+def _begin(network: GraphNetwork) -> bool:
+    """Returns whether a network may run in a loop, and counts it as running if so.
 
-    With one alone, a callback that asks the policy for an action would wait for ever.
+    While a loop waits for the environments' step it holds one of TensorFlow's threads. Another has
+    to be left, or a callback that asks a policy for an action would wait for ever.
     """
-    threads = tf.config.threading.get_inter_op_parallelism_threads()
-    if not threads:  # as many as there are cores
-        affinity = getattr(os, "sched_getaffinity", None)
-        threads = (os.cpu_count() or 1) if affinity is None else len(affinity(0))
-    return bool(threads > 1)
+    with _LOCK:
+        free = tensorflow_threads() - len(_LOOPING)
+        if free < 2 or network in _LOOPING:
+            return False
+        _LOOPING.add(network)
+        return True
+
+
+def tensorflow_threads() -> int:
+    """Returns how many operations TensorFlow runs at the same time."""
+    threads = int(tf.config.threading.get_inter_op_parallelism_threads())
+    if threads:
+        return threads
+    # Its default is as many as there are cores for this process.
+    affinity = getattr(os, "sched_getaffinity", None)
+    return (os.cpu_count() or 1) if affinity is None else len(affinity(0))

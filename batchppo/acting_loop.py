@@ -31,15 +31,11 @@ class ActingLoop:
         function: from a dict of tensors to a tensor or several.
         specs: what its arguments look like.
         device: where to compute.
-
-    Attributes:
-        is_running: whether a loop runs; there can be one at a time.
     """
 
     def __init__(
         self, function: Callable[..., Any], specs: Mapping[str, tf.TensorSpec], device: str
     ) -> None:
-        self.is_running = False
         self._function = function
         self._specs = dict(specs)
         self._device = device
@@ -49,7 +45,7 @@ class ActingLoop:
 
     @contextmanager
     def running(self) -> Iterator[Call]:
-        """Returns a function that computes what `function` does; valid in this context only."""
+        """Gives a function that computes what `function` does; one context at a time."""
         self._arguments, self._results = SimpleQueue(), SimpleQueue()
         thread: threading.Thread | None = None
         leaves: list[Any] = []
@@ -67,14 +63,12 @@ class ActingLoop:
                 raise result
             return list(result)
 
-        self.is_running = True
         try:
             yield call
         finally:
             if thread is not None:
                 self._arguments.put([np.False_, *leaves])
                 thread.join()
-            self.is_running = False
 
     def _run(self, arguments: Arrays) -> None:
         try:

@@ -71,16 +71,11 @@ class GraphNetwork:
         """
         return _called(self._call, self.state_size, inputs, state)
 
-    @property
-    def is_looping(self) -> bool:
-        """Whether somebody is in the context of `looping`."""
-        return self._loop.is_running
-
     @contextmanager
     def looping(self) -> Iterator[PolicyNetwork]:
         """Gives the same network, computed in one operation until the context ends.
 
-        It is called in the same way, always with the same number of rows, see `ActingLoop`.
+        It is called in the same way, see `ActingLoop`. One context at a time.
         """
         with self._loop.running() as call:
             yield _LoopingNetwork(call, self.state_size)

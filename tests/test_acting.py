@@ -1,5 +1,6 @@
 """Acting in one operation per rollout against acting in one call per step."""
 
+import os
 import threading
 
 import numpy as np
@@ -14,6 +15,7 @@ from batchppo.acting_loop import ActingLoop
 from batchppo.rollout import RolloutCollector
 
 SMALL = {"features_dim": 8}
+several_threads = pytest.mark.skipif(acting.tensorflow_threads() < 2, reason="one core only")
 SPECS = {"x": tf.TensorSpec((None, 2), tf.float32)}
 
 
@@ -39,6 +41,7 @@ def collect(agent, env, rollouts=2):
     return [collector.collect(8 * i, 8, 1000) for i in range(rollouts)]
 
 
+@several_threads
 @pytest.mark.parametrize(
     ("policy", "env", "mode"),
     [
@@ -51,7 +54,7 @@ def test_both_ways_give_the_same_rollouts(policy, env, mode, monkeypatch):
     agent = agent_in(SyncVectorEnv([env] * 2, autoreset_mode=mode), policy)
     assert looping(agent.policy.network)
     fused = collect(agent, SyncVectorEnv([env] * 2, autoreset_mode=mode))
-    monkeypatch.setattr(acting, "_several_threads", lambda: False)
+    monkeypatch.setattr(acting, "tensorflow_threads", lambda: 1)
     assert not looping(agent.policy.network)
     stepwise = collect(agent, SyncVectorEnv([env] * 2, autoreset_mode=mode))
     for one, other in zip(fused, stepwise, strict=True):
@@ -90,6 +93,7 @@ def test_steps_and_callbacks_are_in_the_callers_thread_and_may_use_the_policy():
     assert seen == [(2, 2, here)] * 8
 
 
+@several_threads
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("mine")])
 def test_what_ends_a_rollout_ends_its_loop(error):
     agent = agent_in(SyncVectorEnv([PictureEnv]), "CnnPolicy")
@@ -104,7 +108,7 @@ def test_what_ends_a_rollout_ends_its_loop(error):
         agent.learn(8, callback=fail)
     assert caught.value is error
     assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
-    assert not agent.policy.network.is_looping
+    assert looping(agent.policy.network)
     assert len(collect(agent, SyncVectorEnv([PictureEnv]), 1)) == 1
 
 
@@ -112,13 +116,11 @@ def test_a_loop_computes_what_its_function_does():
     loop = ActingLoop(lambda inputs: (inputs["x"] * 2, inputs["x"][:, 0]), SPECS, "/CPU:0")
     for _ in range(2):
         with loop.running() as call:
-            assert loop.is_running
             for i in range(20):
                 x = np.full((3, 2), i, np.float32)
                 twice, first = call({"x": x})
                 np.testing.assert_array_equal(twice, 2 * x)
                 np.testing.assert_array_equal(first, x[:, 0])
-        assert not loop.is_running
 
 
 def test_a_loop_that_is_never_called_ends():
@@ -141,8 +143,20 @@ def test_an_error_of_the_function_reaches_the_caller():
         assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
 
 
-@pytest.mark.parametrize(("threads", "expected"), [(1, False), (2, True)])
-def test_a_thread_has_to_be_left_for_others(threads, expected, monkeypatch):
-    threading_ = tf.config.threading
-    monkeypatch.setattr(threading_, "get_inter_op_parallelism_threads", lambda: threads)
-    assert acting._several_threads() is expected
+def test_a_thread_is_left_for_others(monkeypatch):
+    monkeypatch.setattr(tf.config.threading, "get_inter_op_parallelism_threads", lambda: 2)
+    first, second = (
+        agent_in(SyncVectorEnv([PictureEnv]), "CnnPolicy").policy.network for _ in range(2)
+    )
+    with rollout_network(first) as chosen:
+        assert chosen is not first
+        assert not looping(first)
+        assert not looping(second)
+    assert looping(second)
+    monkeypatch.setattr(tf.config.threading, "get_inter_op_parallelism_threads", lambda: 1)
+    assert not looping(first)
+
+
+def test_by_default_there_are_as_many_threads_as_cores():
+    affinity = os.sched_getaffinity(0)
+    assert acting.tensorflow_threads() == len(affinity)
