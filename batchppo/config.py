@@ -81,6 +81,8 @@ class PPOConfig:
     """An update ends before the step whose divergence exceeds 1.5 times this; None for never."""
     stats_window_size: int = 100
     """Over how many of the last episodes the logged means go."""
+    log_histograms: bool = False
+    """Whether TensorBoard gets histograms of each rollout, its losses, gradients and weights."""
     normalize_observations: bool = True
     """Whether observation vectors are shifted and scaled by running statistics."""
     normalize_rewards: bool = True

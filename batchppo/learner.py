@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +16,7 @@ from batchppo.config import PPOConfig
 from batchppo.device import resolve_device
 from batchppo.distributions import tensor_distribution
 from batchppo.errors import NonFiniteError
+from batchppo.histograms import UpdateHistograms
 from batchppo.inputs import Inputs, count_rows, map_inputs
 from batchppo.layout import Evaluation, Layout, RowLayout, blank_rows
 from batchppo.losses import adapted_penalty
@@ -27,6 +28,8 @@ from batchppo.rollout import Rollout
 from batchppo.schedules import Schedule
 from batchppo.sequence_layout import SequenceLayout
 from batchppo.update import Batch, Coefficients, Updater, UpdateResult, Warmup
+
+Figures = dict[str, Any]
 
 JIT_COMPILE = True
 """Whether XLA compiles the update of dense networks, whose time it halves.
@@ -87,6 +90,7 @@ class Learner:
         self.n_updates = 0
         self.kl_penalty = config.kl_init_penalty
         self._distribution = distribution
+        self._histograms = UpdateHistograms(self.network, self.updater, distribution, self.device)
         self._warmup: Warmup | None = None
         self._layout: Layout = (
             SequenceLayout(self.network, learning, config.sequence_length)
@@ -115,8 +119,10 @@ class Learner:
             self._warmup.wait()
             self._warmup = None
 
-    def learn(self, rollout: Rollout, progress_remaining: float) -> dict[str, float]:
+    def learn(self, rollout: Rollout, progress_remaining: float) -> Figures:
         """Makes one update from a rollout and returns its figures by their logger keys.
+
+        Figures are numbers and, with `log_histograms`, arrays.
 
         Args:
             rollout: at least one row of which is valid.
@@ -141,7 +147,11 @@ class Learner:
             kl = self.updater.mean_kl(batch)
             self.kl_penalty = adapted_penalty(self.kl_penalty, kl, self.config.kl_target)
         valid = rollout.valid
+        histograms: Figures = {}
+        if self.config.log_histograms:
+            histograms = {**self._histograms.of(batch, minibatches, coefficients)}
         return {
+            **histograms,
             **_figures(result, coefficients, self.config),
             **self._own_figures(),
             "train/n_updates": self.n_updates,

@@ -46,7 +46,13 @@ class Logger:
         self._counts: dict[str, int] = {}
 
     def record(self, key: str, value: Any) -> None:
-        """Keeps `value` under `key`; a later value replaces it."""
+        """Keeps `value` under `key`; a later value replaces it.
+
+        Args:
+            key: such as "train/loss".
+            value: a number, a text, or an array, which TensorBoard gets as a histogram and other
+                outputs leave out.
+        """
         self.name_to_value[key] = value
 
     def record_mean(self, key: str, value: float) -> None:
@@ -120,6 +126,7 @@ class TableOutput:
     def write(self, figures: Figures, step: int) -> None:
         """Writes the figures in groups, by what stands before the slash of their key."""
         del step
+        figures = _without_arrays(figures)
         lines = []
         group = ""
         for key in sorted(figures):
@@ -158,6 +165,7 @@ class CsvOutput:
     def write(self, figures: Figures, step: int) -> None:
         """Appends a row."""
         del step
+        figures = _without_arrays(figures)
         new = sorted(set(figures) - set(self._columns))
         if new:
             self._add_columns(new)
@@ -197,7 +205,7 @@ class JsonOutput:
     def write(self, figures: Figures, step: int) -> None:
         """Appends a line; what is not finite becomes null."""
         del step
-        values = {key: _plain(value) for key, value in figures.items()}
+        values = {key: _plain(value) for key, value in _without_arrays(figures).items()}
         finite = {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in values.items()
@@ -211,7 +219,7 @@ class JsonOutput:
 
 
 class TensorBoardOutput:
-    """Event files for TensorBoard; numbers become scalars, text becomes text.
+    """Event files for TensorBoard: numbers as scalars, arrays as histograms, text as text.
 
     Args:
         folder: where the event files go.
@@ -229,6 +237,8 @@ class TensorBoardOutput:
             for key, value in figures.items():
                 if isinstance(value, str):
                     self._summary.text(key, value)
+                elif _is_array(value):
+                    self._summary.histogram(key, value)
                 else:
                     self._summary.scalar(key, float(value))
         self._writer.flush()
@@ -247,9 +257,17 @@ _FORMATS: dict[str, Any] = {
 }
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim > 0
+
+
+def _without_arrays(figures: Figures) -> Figures:
+    return {key: value for key, value in figures.items() if not _is_array(value)}
+
+
 def _plain(value: Any) -> Any:
-    """Returns NumPy's scalars as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Returns NumPy's scalars, and arrays of one number without axes, as Python's."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _readable(value: Any) -> str:

@@ -85,6 +85,8 @@ class BatchPPO:
         device: "auto", "cpu", "cuda" or "cuda:<index>".
         num_envs: how many environments an id gives.
         num_workers: how many processes they share; None for one per core.
+        log_histograms: whether TensorBoard gets histograms of each rollout, its losses, gradients
+            and weights.
         normalize_observations: whether observation vectors are normalized.
         normalize_rewards: whether the update sees normalized rewards.
         clip_observation: the largest absolute value of a normalized observation.
@@ -139,6 +141,7 @@ class BatchPPO:
         *,
         num_envs: int = DEFAULT_NUM_ENVS,
         num_workers: int | None = None,
+        log_histograms: bool = False,
         normalize_observations: bool = True,
         normalize_rewards: bool = True,
         clip_observation: float = 10.0,
@@ -168,6 +171,7 @@ class BatchPPO:
             sde_sample_freq=sde_sample_freq,
             target_kl=target_kl,
             stats_window_size=stats_window_size,
+            log_histograms=log_histograms,
             normalize_observations=normalize_observations,
             normalize_rewards=normalize_rewards,
             clip_observation=clip_observation,

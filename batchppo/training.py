@@ -74,7 +74,7 @@ class Training:
         self,
         timesteps: int,
         episodes: EpisodeStatistics,
-        figures: Mapping[str, float],
+        figures: Mapping[str, Any],
         seconds: Mapping[str, float],
     ) -> None:
         """Records the figures of an iteration and writes them where it is time to."""

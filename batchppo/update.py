@@ -152,7 +152,7 @@ class Updater:
     def mean_kl(self, batch: Batch) -> float:
         """Returns the mean KL(old || present policy) over the rows that count."""
         with tf.device(self._device):
-            return float(self._kl(_batch_tensors(batch)))
+            return float(self._kl(batch_tensors(batch)))
 
     def update(
         self, batch: Batch, minibatches: Minibatches, coefficients: Coefficients
@@ -160,7 +160,7 @@ class Updater:
         """Makes the gradient steps of all minibatches and returns what they gave."""
         with tf.device(self._device):
             sums, seen, steps, finite = self._update(
-                _batch_tensors(batch),
+                batch_tensors(batch),
                 tf.constant(minibatches.rows),
                 tf.constant(minibatches.weights),
                 tf.constant(minibatches.total, tf.int32),
@@ -233,6 +233,20 @@ class Updater:
         self.optimizer.apply(gradients)
 
     def _loss(self, units: Batch, weights: tf.Tensor, coefficients: Coefficients) -> Metrics:
+        rows, weights = self.rows(units, weights, coefficients)
+        means = {name: losses.weighted_mean(values, weights) for name, values in rows.items()}
+        loss = (
+            means["policy_loss"]
+            + self._kl_loss(means["kl"], coefficients.kl_penalty)
+            + coefficients.vf_coef * means["value_loss"]
+            - coefficients.ent_coef * means["entropy"]
+        )
+        return Metrics(loss=loss, **means)
+
+    def rows(
+        self, units: Batch, weights: tf.Tensor, coefficients: Coefficients
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Returns what each row of weighted units gives, by metric, and the rows' weights."""
         minibatch = self._rows(units, weights)
         weights = minibatch.weights
         parameters, values = self._network.forward(minibatch.inputs)
@@ -242,30 +256,20 @@ class Updater:
         advantages = minibatch.advantages
         if self._config.normalize_advantage:
             advantages = losses.normalized_advantages(advantages, weights)
-        surrogate = self._surrogate(ratio, advantages, coefficients.clip_range)
         value_loss = losses.value_loss(
             values,
             minibatch.old_values,
             minibatch.returns,
             coefficients.clip_range_vf if self._config.clip_range_vf is not None else None,
         )
-        clipped = tf.cast(tf.abs(ratio - 1.0) > coefficients.clip_range, tf.float32)
-        rows = {
-            "policy_loss": surrogate,
+        return {
+            "policy_loss": self._surrogate(ratio, advantages, coefficients.clip_range),
             "value_loss": value_loss,
             "entropy": self._distribution.entropy(parameters),
             "kl": self._exact_kl(minibatch.old_parameters, parameters),
             "approx_kl": losses.approximate_kl(log_ratio),
-            "clip_fraction": clipped,
-        }
-        means = {name: losses.weighted_mean(values, weights) for name, values in rows.items()}
-        loss = (
-            means["policy_loss"]
-            + self._kl_loss(means["kl"], coefficients.kl_penalty)
-            + coefficients.vf_coef * means["value_loss"]
-            - coefficients.ent_coef * means["entropy"]
-        )
-        return Metrics(loss=loss, **means)
+            "clip_fraction": tf.cast(tf.abs(ratio - 1.0) > coefficients.clip_range, tf.float32),
+        }, weights
 
     def _surrogate(
         self, ratio: tf.Tensor, advantages: tf.Tensor, clip_range: tf.Tensor
@@ -336,5 +340,6 @@ def _values(variables: list[keras.Variable]) -> list[Any]:
     return [variable.value for variable in variables]
 
 
-def _batch_tensors(batch: Batch) -> Batch:
+def batch_tensors(batch: Batch) -> Batch:
+    """Returns a batch of arrays as tensors."""
     return Batch(tensors(batch.inputs), *map(tf.constant, batch[1:]))

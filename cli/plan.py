@@ -55,6 +55,7 @@ class TrainOptions:
         eval_episodes: Episodes of an evaluation.
         checkpoint_every: Environment steps between checkpoints.
         stop_at: Mean return of an evaluation at which to stop.
+        histograms: Whether TensorBoard gets histograms.
     """
 
     timesteps: int | None = None
@@ -69,6 +70,7 @@ class TrainOptions:
     eval_episodes: int | None = None
     checkpoint_every: int | None = None
     stop_at: float | None = None
+    histograms: bool | None = None
 
 
 def plan_runs(
@@ -142,9 +144,15 @@ def _changes(base: RunConfig, options: TrainOptions) -> dict[str, Any]:
     given = {setting: getattr(options, name) for name, setting in _SETTINGS.items()}
     return {
         **{setting: value for setting, value in given.items() if value is not None},
-        "agent": _merged(base.agent, parse_settings(options.settings)),
+        "agent": _merged(base.agent, _agent_changes(options)),
         "environment": _environment(base.environment, options),
     }
+
+
+def _agent_changes(options: TrainOptions) -> dict[str, Any]:
+    """Return the settings of the agent that the command line changes."""
+    settings = parse_settings(options.settings)
+    return {**settings, "log_histograms": True} if options.histograms else settings
 
 
 def resumable_changes(options: TrainOptions) -> dict[str, Any]:

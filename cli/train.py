@@ -92,6 +92,12 @@ from .options import (
     help="Keep the agent every N environment steps, in the folder checkpoints.",
 )
 @click.option(
+    "--histograms",
+    is_flag=True,
+    default=None,
+    help="Give TensorBoard histograms too: actions, losses, gradients, weights, ...",
+)
+@click.option(
     "--resume",
     metavar="RUN",
     shell_complete=complete_runs,
@@ -128,7 +134,7 @@ def command(
 ) -> None:
     """Train an agent on TASK: a preset, or the id of any Gymnasium environment.
 
-    The presets cartpole and pendulum are settings that are known to learn these tasks.
+    `batchppo presets` lists the presets, which have settings of their own.
 
     The run is kept in LOGDIR/TASK/TIME: the settings (config.json), the agent at the end
     (model.zip) and at its best evaluation (best_model.zip), progress.csv and TensorBoard logs.
