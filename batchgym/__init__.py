@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from batchgym.frame_delta import FrameDelta
     from batchgym.frame_history import FrameHistory
+    from batchgym.mock_env import MockEnv
     from batchgym.random_start import RandomStart
     from batchgym.registration import make_vec, register_envs, spec
     from batchgym.vector_env import ProcessVectorEnv
@@ -30,6 +31,7 @@ __all__ = [
     "EnvironmentPendingError",
     "FrameDelta",
     "FrameHistory",
+    "MockEnv",
     "NothingPendingError",
     "ProcessVectorEnv",
     "RandomStart",
@@ -43,6 +45,7 @@ __all__ = [
 _MODULES = {
     "FrameDelta": "frame_delta",
     "FrameHistory": "frame_history",
+    "MockEnv": "mock_env",
     "RandomStart": "random_start",
     "ProcessVectorEnv": "vector_env",
     "make_vec": "registration",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from batchppo.model_state import load_policy
     from batchppo.policy import Policy
     from batchppo.ppo import BatchPPO
+    from batchppo.random_policy import RandomPolicy
     from batchppo.simulation import simulate
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "Logger",
     "PPOConfig",
     "Policy",
+    "RandomPolicy",
     "callbacks",
     "configure_logger",
     "errors",
@@ -43,6 +45,7 @@ _HOMES = {
     "Logger": "logger",
     "PPOConfig": "config",
     "Policy": "policy",
+    "RandomPolicy": "random_policy",
     "configure_logger": "logger",
     "evaluate_policy": "evaluation",
     "load_policy": "model_state",

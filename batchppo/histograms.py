@@ -15,7 +15,7 @@ from batchppo.minibatches import Minibatches
 from batchppo.networks import ActorCritic
 from batchppo.update import Batch, Coefficients, Updater, batch_tensors
 
-Histograms = dict[str, NDArray[Any]]
+Histograms = dict[str, Any]
 
 _ROWS = ("policy_loss", "value_loss", "entropy", "approx_kl")
 """Of what an update averages over rows; clip_fraction is 0 or 1, kl is 0 without a penalty."""
@@ -45,7 +45,7 @@ class UpdateHistograms:
         self._gradients = compiled(updater.gradients)
 
     def of(self, batch: Batch, minibatches: Minibatches, coefficients: Coefficients) -> Histograms:
-        """Returns the values of each histogram by its logger key, arrays of any shape.
+        """Returns the values of each histogram by its logger key; `gradients/norm` is a number.
 
         Args:
             batch: all that the update read; rows that are padding are left out.
@@ -94,7 +94,8 @@ class UpdateHistograms:
             first = tf.nest.map_structure(lambda column: tf.constant(column[units]), batch)
             gradients, _ = self._gradients(first, tf.constant(weights), _tensors(coefficients))
         arrays = [gradient.numpy() for gradient in gradients]
-        return _by_part("gradients", dict(zip(self._network.variables, arrays, strict=True)))
+        figures = _by_part("gradients", dict(zip(self._network.variables, arrays, strict=True)))
+        return {**figures, "gradients/norm": np.linalg.norm(figures["gradients/all"])}
 
     def _of_weights(self) -> Histograms:
         return _by_part("weights", self._network.weights())

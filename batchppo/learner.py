@@ -143,15 +143,17 @@ class Learner:
         result = self.updater.update(batch, minibatches, coefficients)
         self.n_updates += result.steps
         _require_finite(result)
+        figures: Figures = {}
         if self.config.objective != "clip":
-            kl = self.updater.mean_kl(batch)
-            self.kl_penalty = adapted_penalty(self.kl_penalty, kl, self.config.kl_target)
-        valid = rollout.valid
-        histograms: Figures = {}
+            figures["train/kl"] = self.updater.mean_kl(batch)
+            self.kl_penalty = adapted_penalty(
+                self.kl_penalty, figures["train/kl"], self.config.kl_target
+            )
         if self.config.log_histograms:
-            histograms = {**self._histograms.of(batch, minibatches, coefficients)}
+            figures |= self._histograms.of(batch, minibatches, coefficients)
+        valid = rollout.valid
         return {
-            **histograms,
+            **figures,
             **_figures(result, coefficients, self.config),
             **self._own_figures(),
             "train/n_updates": self.n_updates,

@@ -109,6 +109,7 @@ def test_the_gradient_is_that_of_the_first_minibatch():
     expected = np.concatenate([gradient.numpy().ravel() for gradient in gradients])
     assert np.abs(expected).max() > 0
     assert seen["result"]["gradients/all"] == pytest.approx(expected, abs=1e-6)
+    assert seen["result"]["gradients/norm"] == pytest.approx(np.sqrt(np.square(expected).sum()))
 
 
 def test_they_change_nothing_and_are_off_unless_asked_for():
