@@ -66,8 +66,6 @@ def simulate(
         if stop is not None:
             raise ValueError("stop= has no effect inside of a tf.function; call simulate eagerly")
         return loop.in_graph(steps, state)
-    if steps < 1:
-        raise ValueError(f"steps must be at least 1, got {steps}")
     return loop.run(steps, state, stop)
 
 
@@ -88,16 +86,23 @@ class _Loop:
         """Plays eagerly, a chunk at a time."""
         self._recorder = recorder = Recorder(self._host, steps)
         self._stop, self._error = stop, None
-        while recorder.made < steps and not (stop is not None and stop.is_set()):
+        try:
+            state = self._chunks(recorder, state, stop)
+        finally:
+            del self._recorder  # its rows would live as long as the policy
+        spec = trajectory_spec(self._host, self._action_spec)
+        arrays = [tf.convert_to_tensor(array) for array in recorder.arrays()]
+        trajectory: Trajectory = tf.nest.pack_sequence_as(spec, arrays)
+        return trajectory._replace(state=state)
+
+    def _chunks(self, recorder: Recorder, state: Any, stop: threading.Event | None) -> Any:
+        while recorder.made < recorder.steps and not (stop is not None and stop.is_set()):
             self._deadline = time.perf_counter() + CHUNK_SECONDS
             state = self._chunk(state)
             if self._error is not None:
                 error, self._error = self._error, None
                 raise error
-        spec = trajectory_spec(self._host, self._action_spec)
-        arrays = [tf.convert_to_tensor(array) for array in recorder.arrays()]
-        trajectory: Trajectory = tf.nest.pack_sequence_as(spec, arrays)
-        return trajectory._replace(state=state)
+        return state
 
     def in_graph(self, steps: int, state: Any) -> Trajectory:
         """Returns the trajectory's tensors in a graph that is being built."""
@@ -108,7 +113,9 @@ class _Loop:
             return steps
 
         def finish() -> list[NDArray[Any]]:
-            return self._recorder.arrays()
+            arrays = self._recorder.arrays()
+            del self._recorder
+            return arrays
 
         count = tf.convert_to_tensor(steps, tf.int32)
         self._host.in_graph(begin, [count], [tf.TensorSpec((), tf.int32)])

@@ -65,9 +65,14 @@ class Recorder:
     Attributes:
         steps: the same.
         made: how many steps were made so far.
+
+    Raises:
+        ValueError: less than one step.
     """
 
     def __init__(self, host: HostEnvironment, steps: int) -> None:
+        if steps < 1:
+            raise ValueError(f"steps must be at least 1, got {steps}")
         host.start()
         num_envs = host.env.num_envs
         self.steps = steps

@@ -11,12 +11,10 @@ from ppo_envs import CountingEnv, PictureAndWordEnv, PictureEnv
 
 from batchppo import BatchPPO, acting, learner
 from batchppo.acting import rollout_network
-from batchppo.acting_loop import ActingLoop
 from batchppo.rollout import RolloutCollector
 
 SMALL = {"features_dim": 8}
 several_threads = pytest.mark.skipif(acting.tensorflow_threads() < 2, reason="one core only")
-SPECS = {"x": tf.TensorSpec((None, 2), tf.float32)}
 
 
 @pytest.fixture(autouse=True)
@@ -110,37 +108,6 @@ def test_what_ends_a_rollout_ends_its_loop(error):
     assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
     assert looping(agent.policy.network)
     assert len(collect(agent, SyncVectorEnv([PictureEnv]), 1)) == 1
-
-
-def test_a_loop_computes_what_its_function_does():
-    loop = ActingLoop(lambda inputs: (inputs["x"] * 2, inputs["x"][:, 0]), SPECS, "/CPU:0")
-    for _ in range(2):
-        with loop.running() as call:
-            for i in range(20):
-                x = np.full((3, 2), i, np.float32)
-                twice, first = call({"x": x})
-                np.testing.assert_array_equal(twice, 2 * x)
-                np.testing.assert_array_equal(first, x[:, 0])
-
-
-def test_a_loop_that_is_never_called_ends():
-    with ActingLoop(lambda inputs: inputs["x"], SPECS, "/CPU:0").running():
-        pass
-    assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
-
-
-def test_an_error_of_the_function_reaches_the_caller():
-    def checked(inputs):
-        with tf.control_dependencies([tf.debugging.assert_less(inputs["x"], 3.0)]):
-            return tf.identity(inputs["x"])
-
-    loop = ActingLoop(checked, SPECS, "/CPU:0")
-    for _ in range(2):
-        with loop.running() as call:
-            call({"x": np.ones((1, 2), np.float32)})
-            with pytest.raises(tf.errors.InvalidArgumentError):
-                call({"x": np.full((1, 2), 5, np.float32)})
-        assert not [t for t in threading.enumerate() if t.name == "acting-loop"]
 
 
 def test_a_thread_is_left_for_others(monkeypatch):

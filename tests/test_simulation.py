@@ -269,6 +269,12 @@ def test_wrong_arguments_are_named():
         tf.function(lambda: simulate(env, zero, 1, stop=threading.Event()))()
 
 
+def test_no_steps_are_refused_in_a_users_function_too():
+    env = counting()
+    with pytest.raises(ValueError, match="steps must be at least 1, got 0"), env.original_errors():
+        tf.function(lambda: simulate(env, zero, 0))()
+
+
 def test_actions_are_converted_to_the_spaces_type():
     class Box(CountingEnv):
         action_space = spaces.Box(-1.0, 1.0, (2,), np.float64)
