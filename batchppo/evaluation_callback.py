@@ -31,6 +31,8 @@ class EvalCallback(EventCallback):
         verbose: 0 for silence, 1 for a line per evaluation.
         warn: whether to warn of a wrapper that changes the rewards.
 
+    A subclass that wants each evaluation's episodes overrides `_on_evaluation`.
+
     Attributes:
         best_mean_reward: the best mean return so far.
         last_mean_reward: the mean return of the last evaluation.
@@ -102,6 +104,7 @@ class EvalCallback(EventCallback):
             warn=self.warn,
         )
         self._keep(returns, lengths)
+        self._on_evaluation(returns, lengths)
         self.last_mean_reward = float(np.mean(returns))
         self.logger.record("eval/mean_reward", self.last_mean_reward)
         self.logger.record("eval/mean_ep_length", float(np.mean(lengths)))
@@ -109,6 +112,17 @@ class EvalCallback(EventCallback):
             self._print(returns)
         go_on = self._on_new_best() if self.last_mean_reward > self.best_mean_reward else True
         return self._on_event() and go_on
+
+    def _on_evaluation(self, returns: list[float], lengths: list[int]) -> None:
+        """Called after every evaluation: a hook for subclasses; does nothing by itself.
+
+        `last_mean_reward` and `best_mean_reward` are still those of the evaluations before, and
+        `best_model.zip` is not written yet.
+
+        Args:
+            returns: the episodes' returns.
+            lengths: the episodes' lengths in steps.
+        """
 
     def _on_new_best(self) -> bool:
         self.best_mean_reward = self.last_mean_reward

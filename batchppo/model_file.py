@@ -46,7 +46,7 @@ def write_model_file(path: PathLike, document: Mapping[str, Any], arrays: Arrays
         The path written.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; its `filename` is the path.
     """
     target = with_suffix(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -57,9 +57,11 @@ def write_model_file(path: PathLike, document: Mapping[str, Any], arrays: Arrays
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-    except BaseException:
+    except OSError as error:
+        # A full disk comes without a name, others with that of the temporary file.
+        raise OSError(error.errno, error.strerror, str(target)) from error
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
     return target
 
 

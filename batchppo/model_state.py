@@ -160,6 +160,8 @@ def _merged(
                 came = f"'{group}/{name}' of shape {np.shape(array)}"
                 right = "no such array" if expected is None else f"shape {expected.shape}"
                 raise ModelFileError(f"got {came}, this model has {right}")
+            if not np.isfinite(array).all():
+                raise ModelFileError(f"got '{group}/{name}' with NaN or infinity in it")
             merged[group][name] = np.asarray(array)
     missing = [f"{g}/{n}" for g, a in own.items() for n in a if n not in given.get(g, {})]
     if exact_match and missing:

@@ -89,7 +89,7 @@ class Evaluate(EvaluateToTheEnd):
         self._folder = run.folder
         self._display = display
 
-    def _keep(self, returns: list[float], lengths: list[int]) -> None:
+    def _on_evaluation(self, returns: list[float], lengths: list[int]) -> None:
         result = Evaluation(self.num_timesteps, tuple(returns), tuple(lengths))
         self._display.evaluated(result, is_best=result.mean > self.best_mean_reward)
         self.results.append(result)

@@ -183,6 +183,20 @@ def test_evaluations_keep_the_best_model_and_the_figures(tmp_path):
     assert "eval/mean_reward" in (tmp_path / "progress.csv").read_text()
 
 
+def test_a_subclass_sees_the_episodes_of_each_evaluation():
+    seen = []
+
+    class Seeing(EvalCallback):
+        def _on_evaluation(self, returns, lengths):
+            seen.append((self.num_timesteps, len(returns), self.last_mean_reward, lengths))
+
+    evaluation = Seeing(vector(), n_eval_episodes=4, eval_freq=64, verbose=0)
+    agent().learn(128, callback=evaluation)
+    assert [entry[:2] for entry in seen] == [(64, 4), (128, 4)]
+    assert seen[0][2] == -np.inf  # its own mean is not yet the last one
+    assert seen[0][3] == [8] * 4
+
+
 def test_evaluating_in_the_training_environment_is_refused():
     env = vector()
     with pytest.raises(ValueError, match="eval_env is the training environment"):

@@ -63,8 +63,10 @@ def test_an_older_file_survives_a_failed_write(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         write_model_file(path, {"name": "y"}, ARRAYS)
+    assert caught.value.errno == 28
+    assert caught.value.filename == str(path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 

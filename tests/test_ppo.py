@@ -347,6 +347,7 @@ def test_parameters_are_taken_over_whole_or_not_at_all():
         ({"weights": {"actor/0/bias": np.ones(9)}}, r"shape \(9,\), this model has shape \(8,\)"),
         ({"weights": {"actor/9/bias": np.ones(8)}}, "this model has no such array"),
         ({"wights": {"a": np.ones(1)}, **bias}, "this model has no such array"),
+        ({"weights": {"actor/0/bias": np.full(8, np.nan)}}, "'weights/actor/0/bias' with NaN"),
     ):
         with pytest.raises(ModelFileError, match=match):
             agent.set_parameters(wrong)
