@@ -13,7 +13,7 @@ from gymnasium import Space
 from numpy.typing import NDArray
 
 from batchppo.actions import ActionDistribution, action_distribution
-from batchppo.architecture import Architecture, weight_shapes
+from batchppo.architecture import Architecture
 from batchppo.config import PPOConfig
 from batchppo.errors import ModelFileError
 from batchppo.model_file import PathLike, read_model_file, write_model_file
@@ -23,6 +23,7 @@ from batchppo.policies import policy_encoder
 from batchppo.policy import Policy, PolicyNetwork
 from batchppo.recurrent_acting import numpy_network
 from batchppo.space_json import space_from_json, space_to_json
+from batchppo.weight_shapes import weight_shapes
 
 Arrays = dict[str, NDArray[Any]]
 

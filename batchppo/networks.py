@@ -12,10 +12,11 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from batchppo.actions import LOG_STD_BOUNDS, MIN_RAW_STD, ActionDistribution
-from batchppo.architecture import CONVOLUTIONS, Architecture, weight_shapes
+from batchppo.architecture import Architecture
 from batchppo.inputs import ACTION_MASK, VECTOR
 from batchppo.masks import FORBIDDEN
 from batchppo.observations import ObservationEncoder
+from batchppo.weight_shapes import CONVOLUTIONS, weight_shapes
 
 TensorInputs = Mapping[str, tf.Tensor]
 

@@ -10,12 +10,13 @@ from ppo_envs import CountingEnv
 
 from batchppo import BatchPPO, learner, load_policy
 from batchppo.actions import action_distribution
-from batchppo.architecture import Architecture, weight_shapes
+from batchppo.architecture import Architecture
 from batchppo.dense import log_deviations
 from batchppo.errors import SpaceError
 from batchppo.observations import ObservationEncoder
 from batchppo.recurrent_acting import numpy_network
 from batchppo.recurrent_networks import make_network
+from batchppo.weight_shapes import weight_shapes
 
 ENCODER = ObservationEncoder(spaces.Box(-1, 1, (3,), np.float32))
 UNIT_BOX = spaces.Box(-1, 1, (2,), np.float32)

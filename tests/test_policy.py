@@ -8,13 +8,14 @@ from gymnasium import spaces
 
 from batchppo.actions import action_distribution
 from batchppo.activations import NUMPY_ACTIVATIONS, activation_name
-from batchppo.architecture import Architecture, weight_shapes
+from batchppo.architecture import Architecture
 from batchppo.config import PPOConfig
 from batchppo.dense import actor_network
 from batchppo.errors import NonFiniteError
 from batchppo.model_state import build_policy
 from batchppo.networks import ActorCritic
 from batchppo.observations import ObservationEncoder
+from batchppo.weight_shapes import weight_shapes
 
 
 def box(size):

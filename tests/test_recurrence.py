@@ -9,10 +9,11 @@ from ppo_envs import CountingEnv, MaskedEnv
 
 from batchppo import BatchPPO, learner
 from batchppo.actions import action_distribution
-from batchppo.architecture import Architecture, weight_shapes
+from batchppo.architecture import Architecture
 from batchppo.observations import ObservationEncoder
 from batchppo.recurrent_acting import RecurrentNetwork
 from batchppo.recurrent_networks import RecurrentActorCritic
+from batchppo.weight_shapes import weight_shapes
 
 ENCODER = ObservationEncoder(spaces.Box(-1, 1, (3,), np.float32))
 DISTRIBUTION = action_distribution(spaces.Box(-1, 1, (2,), np.float32))
