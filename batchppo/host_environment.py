@@ -53,6 +53,8 @@ class HostEnvironment:
         self._flat_specs: list[tf.TensorSpec] = tf.nest.flatten(self.observation_spec)
         self._stepper = Stepper(env)
         self._error: BaseException | None = None
+        with tf.init_scope(), tf.device("/CPU:0"):
+            self._order = tf.Variable(0, trainable=False, dtype=tf.int64)
 
     def reset(self, seed: int | None = None) -> None:
         """Resets all environments; environment i gets `seed + i`."""
@@ -99,9 +101,19 @@ class HostEnvironment:
     def in_graph(self, function: Callable[..., Any], arguments: Any, specs: Any) -> Any:
         """Returns the outputs, as `specs`, of a function of the host in a TensorFlow graph.
 
-        What it raises ends the operation, as tf.errors.UnknownError or the like;
-        `original_errors` brings back the exception itself.
+        These operations run in the order of the program. What the function raises ends the
+        operation, as tf.errors.UnknownError or the like; `original_errors` brings back the
+        exception itself.
         """
+        # TensorFlow orders what touches the same variable, but not calls of Python.
+        with tf.control_dependencies([self._order.assign_add(1)]):
+            outputs = self.unordered(function, arguments, specs)
+        with tf.control_dependencies(tf.nest.flatten(outputs)):
+            self._order.assign_add(1)
+        return outputs
+
+    def unordered(self, function: Callable[..., Any], arguments: Any, specs: Any) -> Any:
+        """Returns what `in_graph` does, for operations that depend on each other's outputs."""
 
         def guarded(*arrays: NDArray[Any]) -> Any:
             try:

@@ -98,7 +98,7 @@ class _Loop:
     def _chunks(self, recorder: Recorder, state: Any, stop: threading.Event | None) -> Any:
         while recorder.made < recorder.steps and not (stop is not None and stop.is_set()):
             self._deadline = time.perf_counter() + CHUNK_SECONDS
-            state = self._chunk(state)
+            _, state = self._chunk(state)
             if self._error is not None:
                 error, self._error = self._error, None
                 raise error
@@ -118,14 +118,16 @@ class _Loop:
             return arrays
 
         count = tf.convert_to_tensor(steps, tf.int32)
-        self._host.in_graph(begin, [count], [tf.TensorSpec((), tf.int32)])
-        state = self._steps(state, guarded=False)
+        begun = self._host.in_graph(begin, [count], [tf.TensorSpec((), tf.int32)])
+        with tf.control_dependencies(begun):
+            ended, state = self._steps(state, guarded=False)
         spec = trajectory_spec(self._host, self._action_spec)
-        trajectory: Trajectory = self._host.in_graph(finish, [], spec)
+        with tf.control_dependencies([ended]):
+            trajectory: Trajectory = self._host.in_graph(finish, [], spec)
         return trajectory._replace(state=state)
 
-    def _steps(self, state: Any, guarded: bool = True) -> Any:
-        """Returns the state behind the steps that are made until `_answer` says that is enough."""
+    def _steps(self, state: Any, guarded: bool = True) -> tuple[tf.Tensor, Any]:
+        """Makes steps until `_answer` says that is enough; returns its last word and the state."""
         starts = tf.TensorSpec((self._host.env.num_envs,), tf.bool)
         present = [self._host.observation_spec, *([] if state is None else [starts])]
         answer = self._guarded_answer if guarded else self._answer
@@ -134,17 +136,17 @@ class _Loop:
         def body(go_on: tf.Tensor, seen: Any, state: Any) -> Any:
             del go_on
             action, state = self._act(seen, state if remembers else None)
-            go_on, seen = self._host.in_graph(
+            go_on, seen = self._host.unordered(
                 lambda array: answer(array, remembers),
                 [action],
                 [tf.TensorSpec((), tf.bool), present],
             )
             return go_on, seen, state if remembers else ()
 
-        seen = self._host.in_graph(lambda: self._present(remembers), [], present)
+        seen = self._host.unordered(lambda: self._present(remembers), [], present)
         first = (tf.constant(True), seen, state if remembers else ())
-        *_, state = tf.while_loop(lambda go_on, *_: go_on, body, first, parallel_iterations=1)
-        return state if remembers else None
+        go_on, _, state = tf.while_loop(lambda go, *_: go, body, first, parallel_iterations=1)
+        return go_on, state if remembers else None
 
     def _act(self, seen: list[Any], state: Any) -> tuple[tf.Tensor, Any]:
         if state is None:

@@ -119,3 +119,24 @@ def test_close_closes_the_vector_environment():
     env = counting()
     env.close()
     assert env.vector_env.closed
+
+
+@pytest.mark.parametrize("repetition", range(5))
+def test_operations_run_in_the_order_of_the_program(repetition):
+    env = counting()
+
+    @tf.function
+    def whole():
+        first = env.reset()
+        rewards = [env.step(ZERO).reward[0] for _ in range(3)]
+        last = env.reward
+        for _ in tf.range(2):
+            env.step(ZERO)
+        return first, rewards, last, env.reward
+
+    # Episode 2k + 0 begins with each reset and lasts 2 steps, the next one 3.
+    first, rewards, last, after = whole()
+    np.testing.assert_array_equal(first[0], [0, 0, 0])
+    assert [float(reward) for reward in rewards] == [1, 2, 11]
+    assert float(last[0]) == 11
+    assert float(after[0]) == 13

@@ -102,8 +102,9 @@ def test_fused_equals_unfused(mode, remembers, chunk, monkeypatch):
         tf.nest.map_structure(np.testing.assert_array_equal, second.state, last_state)
 
 
+@pytest.mark.parametrize("repetition", range(3))
 @pytest.mark.parametrize("mode", MODES)
-def test_one_operation_of_a_users_function_gives_the_same(mode):
+def test_one_operation_of_a_users_function_gives_the_same(mode, repetition):
     expected, in_graph = (InGraphBatchEnv(cart_poles(mode)) for _ in range(2))
     whole = tf.function(lambda steps: simulate(in_graph, linear, steps))
     for env in (expected, in_graph):
