@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import tensorflow as tf
@@ -142,7 +143,8 @@ class Learner:
         coefficients = self._coefficients(progress_remaining)
         result = self.updater.update(batch, minibatches, coefficients)
         self.n_updates += result.steps
-        _require_finite(result)
+        if not result.finite:
+            _raise_not_finite(result, self.network.weights())
         figures: Figures = {}
         if self.config.objective != "clip":
             figures["train/kl"] = self.updater.mean_kl(batch)
@@ -230,9 +232,13 @@ def _columns(
     )
 
 
-def _require_finite(result: UpdateResult) -> None:
-    if result.finite:
-        return
+def _raise_not_finite(result: UpdateResult, weights: Mapping[str, NDArray[np.float32]]) -> NoReturn:
+    for name, weight in weights.items():
+        if not np.isfinite(weight).all():
+            raise NonFiniteError(
+                f"the weights hold NaN or infinity, first in '{name}'; the update before, or "
+                f"whoever set them, spoilt them: go on from a saved model that is sound"
+            )
     bad = [name for name, value in result.means._asdict().items() if not math.isfinite(value)]
     raise NonFiniteError(
         f"{bad[0] if bad else 'the gradient'} became {'NaN or infinite' if bad else 'not finite'} "

@@ -199,6 +199,14 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_weights_sound():
     assert all(np.isfinite(w).all() for w in weights(agent).values())
 
 
+def test_a_weight_that_is_not_finite_is_named():
+    agent = small_agent()
+    kernel = agent._learner.network.variables["critic/1/kernel"]
+    kernel.assign(np.full(kernel.shape, np.nan))
+    with pytest.raises(NonFiniteError, match=r"NaN or infinity, first in 'critic/1/kernel'"):
+        agent.learn(1000)
+
+
 # Predicting
 
 
