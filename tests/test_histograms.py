@@ -50,24 +50,38 @@ def trained(policy="MlpPolicy", **arguments):
         kwargs["recurrent_size"] = 3
     agent = BatchPPO(policy, CueEnv(), policy_kwargs=kwargs, **settings)
     agent.set_logger(Spy())
-    return agent.learn(40), agent.logger.iterations[:-1]
+    agent.learn(40)
+    return agent, agent.logger.iterations[:-1], agent.get_parameters()["weights"]
+
+
+@pytest.fixture(scope="module")
+def watched():
+    """An agent that was trained with histograms, its figures, and its weights at that time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learner, "JIT_COMPILE", False)
+        return trained(log_histograms=True)
 
 
 def arrays_of(figures):
     return {key: value for key, value in figures.items() if isinstance(value, np.ndarray)}
 
 
-@pytest.mark.parametrize("policy", ["MlpPolicy", "MlpLstmPolicy"])
-def test_every_row_and_weight_is_counted_once_and_no_padding(policy):
+@pytest.mark.parametrize(
+    "policy", ["MlpPolicy", pytest.param("MlpLstmPolicy", marks=pytest.mark.slow)]
+)
+def test_every_row_and_weight_is_counted_once_and_no_padding(policy, watched):
     """Rollouts of 16, 16 and 8 rows, as sequences of 5 where the policy remembers."""
-    agent, iterations = trained(policy, log_histograms=True, sequence_length=5)
+    _, iterations, weights = (
+        trained(policy, log_histograms=True, sequence_length=5)
+        if policy == "MlpLstmPolicy"
+        else watched
+    )
     assert [len(figures["rollout/action"]) for figures in iterations] == [16, 16, 8]
     for figures in iterations:
         arrays = arrays_of(figures)
         assert set(arrays) == TAGS
         rows = {len(arrays[tag]) for tag in TAGS if tag.startswith(("rollout", "losses"))}
         assert len(rows) == 1
-    weights = agent.get_parameters()["weights"]
     count = sum(array.size for array in weights.values())
     critic = sum(array.size for name, array in weights.items() if name.startswith("critic"))
     for group in ("gradients", "weights"):
@@ -80,15 +94,15 @@ def test_every_row_and_weight_is_counted_once_and_no_padding(policy):
 
 def test_histograms_are_of_the_figures_that_are_logged():
     """One minibatch that has no effect: the means of the histograms are the logged figures."""
-    _, iterations = trained(log_histograms=True, batch_size=16, learning_rate=0.0)
+    _, iterations, _ = trained(log_histograms=True, batch_size=16, learning_rate=0.0)
     figures = iterations[0]
     assert figures["losses/value_loss"].mean() == pytest.approx(figures["train/value_loss"])
     assert figures["losses/entropy"].mean() == pytest.approx(-figures["train/entropy_loss"])
     assert figures["losses/approx_kl"] == pytest.approx(np.zeros(16), abs=1e-6)
 
 
-def test_the_gradient_is_that_of_the_first_minibatch():
-    agent, _ = trained(log_histograms=True)
+def test_the_gradient_is_that_of_the_first_minibatch(watched, monkeypatch):
+    agent, _, _ = watched
     histograms = agent._learner._histograms
     updater = agent._learner.updater
     collector = agent._collector
@@ -101,7 +115,7 @@ def test_the_gradient_is_that_of_the_first_minibatch():
         seen["result"] = original(*arguments)
         return seen["result"]
 
-    histograms.of = keep
+    monkeypatch.setattr(histograms, "of", keep)
     agent._learner.learn(rollout, 1.0)
     batch, minibatches, coefficients = seen["arguments"]
     first = tf.nest.map_structure(lambda column: tf.constant(column[minibatches.rows[0]]), batch)
@@ -112,12 +126,11 @@ def test_the_gradient_is_that_of_the_first_minibatch():
     assert seen["result"]["gradients/norm"] == pytest.approx(np.sqrt(np.square(expected).sum()))
 
 
-def test_they_change_nothing_and_are_off_unless_asked_for():
-    plain, iterations = trained()
+def test_they_change_nothing_and_are_off_unless_asked_for(watched):
+    _, iterations, weights = trained()
     assert arrays_of(iterations[0]) == {}
-    watched, _ = trained(log_histograms=True)
-    for name, array in plain.get_parameters()["weights"].items():
-        assert array.tolist() == watched.get_parameters()["weights"][name].tolist()
+    for name, array in watched[2].items():
+        assert weights[name].tolist() == array.tolist()
 
 
 def test_tensorboard_gets_arrays_and_others_leave_them_out(tmp_path):

@@ -15,7 +15,6 @@ from batchppo_cli.presets_2017 import RECURRENT_GAUSSIAN
 from batchppo_cli.run_config import RunConfig
 from batchppo_cli.wrappers import load_wrapper
 
-from batchppo import learner
 from batchppo.architecture import Architecture
 
 TASKS = ["pendulum", "cartpole", "reacher", "cheetah", "walker", "hopper", "ant", "humanoid"]
@@ -75,17 +74,13 @@ def train(name: str, *settings: str) -> Any:
     return agent
 
 
-def test_the_networks_of_2017_train_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learner, "JIT_COMPILE", False)
-    agent = train("pendulum-2017")
-    assert agent.action_space == gymnasium.spaces.Box(-1, 1, (1,))
-    assert agent.architecture.pi == (200, 100)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_trains_by_name(name: str) -> None:
-    train(name)
+    agent = train(name)
+    if name.endswith("-2017"):
+        assert agent.architecture.pi == (200, 100)
+        assert name == "cartpole-2017" or float(agent.action_space.high.max()) == 1.0
 
 
 @pytest.mark.slow

@@ -218,8 +218,7 @@ def test_gymnasium_checks_and_a_spec_makes_the_same_once_more(name):
         assert again.step(1)[0].tolist() == env.step(1)[0].tolist()
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("name", WRAPPERS)
+@pytest.mark.parametrize(("name", "mode"), list(zip(WRAPPERS, AutoresetMode, strict=True)))
 def test_in_worker_processes_as_in_one(name, mode):
     """Observations, final ones and infos are those of the same wrappers without processes."""
 
