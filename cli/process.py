@@ -14,6 +14,7 @@ from types import FrameType
 
 from .errors import INTERRUPTED, CommandFailed
 
+_NO_MESSAGES = "3"
 _TERMINATED = 128 + signal.SIGTERM
 
 
@@ -27,12 +28,11 @@ def silent_tensorflow() -> Iterator[None]:
 
     Its C++ parts write to the error stream before they look at any setting, so the stream itself is
     turned aside; what was written is shown if the import fails. A level of messages that somebody
-    set is respected.
+    set is respected, unless it is the one without any, which an earlier context has set.
     """
-    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", _NO_MESSAGES) != _NO_MESSAGES:
         yield
         return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     logging.getLogger("tensorflow").setLevel(logging.ERROR)  # advice about tracing, mostly
     sys.stderr.flush()
     stream = os.dup(2)
