@@ -1,9 +1,11 @@
 """`batchppo benchmark`."""
 
+from typing import Any
+
 import click
 
 from .group import new_command
-from .options import COUNT, complete_tasks, json_option
+from .options import COUNT, complete_tasks, environment_options, json_option
 
 
 @new_command(name="benchmark")
@@ -24,9 +26,11 @@ from .options import COUNT, complete_tasks, json_option
     multiple=True,
     help="Try this number of worker processes. May be repeated.  [default: 1 and one per core]",
 )
+@environment_options()
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True, max=3600),
     default=3.0,
     show_default=True,
     help="How long to train with each combination, after everything is compiled.",
@@ -38,11 +42,13 @@ def command(
     worker_counts: tuple[int, ...],
     seconds: float,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Measure how fast this machine trains TASK, and with how many environments and workers.
 
     Each row is a short training. Of its time, so much goes to environments, to acting and to
-    updates. Nothing is kept.
+    updates. Nothing is kept. What is recommended is the smallest number of environments and workers
+    that is about as fast as the fastest.
 
     More environments make longer rollouts unless n_steps is made smaller: what is faster per step
     does not always learn in fewer seconds.
@@ -52,6 +58,8 @@ def command(
       batchppo benchmark cartpole
       batchppo benchmark HalfCheetah-v5 --num-envs 16 --num-envs 64 --num-workers 2
     """
+    from .plan import TrainOptions, plan_runs
     from .speed import measure_all, show
 
-    show(task, measure_all(task, env_counts, worker_counts, seconds), as_json)
+    (config,) = plan_runs(task, None, None, TrainOptions(seed=0, **options))
+    show(task, measure_all(config, env_counts, worker_counts, seconds), as_json)

@@ -32,7 +32,7 @@ class WholeNumber(click.ParamType[int]):
         if number < self._least or (self._most is not None and number > self._most):
             bounds = f"at least {self._least}"
             if self._most is not None and number > self._most:
-                bounds = f"at most {self._most:,}"
+                bounds = f"at most {self._most}"
             self.fail(f"{value} is out of range: it must be {bounds}.", param, context)
         return number
 
@@ -97,6 +97,30 @@ def import_option() -> Decorator:
         metavar="MODULE",
         help="Import a module that registers environments. May be repeated.",
     )
+
+
+def environment_options() -> Decorator:
+    """Return the options --env-kwarg, --wrapper and --import: how to make the environment."""
+    env_kwarg = click.option(
+        "--env-kwarg",
+        "env_kwargs",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Argument of the environment. May be repeated.",
+    )
+    wrapper = click.option(
+        "--wrapper",
+        "wrappers",
+        multiple=True,
+        metavar="WRAPPER",
+        help="Wrap each environment: NAME of gymnasium.wrappers or MODULE:NAME, with arguments as "
+        "in 'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the innermost.",
+    )
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        return env_kwarg(wrapper(import_option()(function)))
+
+    return decorate
 
 
 def env_option() -> Decorator:

@@ -22,11 +22,11 @@ def show_outcomes(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> No
             f"{last.folder}/model.zip",
             soft_wrap=True,
         )
-    elif as_json:
+    if as_json:
         documents = [outcome.to_json() for outcome in outcomes]
         document = documents[0] if len(documents) == 1 else documents
         results().out(json.dumps(document, indent=2), highlight=False)
-    elif not quiet:
+    elif not quiet and not last.exit_code:
         console = results()
         console.print()
         console.print(_table_of_one(last) if len(outcomes) == 1 else _table_of_seeds(outcomes))

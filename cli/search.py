@@ -3,7 +3,8 @@
 import contextlib
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from batchppo.errors import NonFiniteError
 from .build import make_agent, make_evaluation_env, make_training_env
 from .callbacks import EvaluateToTheEnd
 from .console import messages, results
+from .errors import BadInput
 from .files import write_text
 from .formatting import significant
 from .run_config import RunConfig
@@ -27,36 +29,69 @@ from .toml import to_toml
 # comes before it can be ended early.
 _FIRST_TRIALS = 5
 _FIRST_PART = 0.3
+_SETTINGS = "settings"
 
 
-def search(config: RunConfig, folder: Path, trials: int, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Search:
+    """What to search for, and where the trials are kept.
+
+    Attributes:
+        config: The task; what a trial does not suggest stays as it is here.
+        fixed: Arguments of the agent that are not searched for.
+        folder: Where the study is, or will be.
+    """
+
+    config: RunConfig
+    fixed: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def best_file(self) -> Path:
+        """The best settings so far, for `train --config`."""
+        return self.folder / "best.toml"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what all trials of a study have in common, as JSON values."""
+        names = ("environment", "total_timesteps", "num_envs", "eval_episodes")
+        own = dataclasses.asdict(self.config)
+        common = {**{name: own[name] for name in names}, "fixed": dict(self.fixed)}
+        document: dict[str, Any] = json.loads(json.dumps(common))
+        return document
+
+
+def search(what: Search, trials: int, as_json: bool) -> None:
     """Make trials until the study has as many as were asked for, and tell the best.
 
     Args:
-        config: The task; what a trial does not suggest stays as it is here.
-        folder: Where the study is, or will be.
+        what: What to search for.
         trials: Trials that the study has in the end.
         as_json: Whether to print the result as JSON.
+
+    Raises:
+        BadInput: The study was begun with other settings.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    study = _open_study(config, folder)
+    what.folder.mkdir(parents=True, exist_ok=True)
+    study = _open_study(what)
     finished = len(_finished(study))
     if finished:
-        messages().print(f"{folder} has {finished} trials already.", soft_wrap=True)
+        messages().print(f"{what.folder} has {finished} trials already.", soft_wrap=True)
     study.optimize(
-        _objective(config),
+        _objective(what),
         n_trials=max(0, trials - finished),
-        callbacks=[lambda study, trial: _tell(config, folder, study, trial)],
+        callbacks=[lambda study, trial: _tell(what, study, trial)],
     )
-    _show(config, folder, study, as_json)
+    _show(what, study, as_json)
 
 
-def _open_study(config: RunConfig, folder: Path) -> optuna.Study:
+def _open_study(what: Search) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = JournalStorage(JournalFileBackend(str(folder / "study.log")))
+    config = what.config
+    storage = JournalStorage(JournalFileBackend(str(what.folder / "study.log")))
     study = optuna.create_study(
         storage=storage, study_name=config.task, direction="maximize", load_if_exists=True
     )
+    _require_same_settings(study, what)
     # A study that goes on must not suggest the same once more.
     study.sampler = optuna.samplers.TPESampler(seed=config.seed + len(study.trials))
     study.pruner = optuna.pruners.MedianPruner(
@@ -65,9 +100,28 @@ def _open_study(config: RunConfig, folder: Path) -> optuna.Study:
     return study
 
 
-def _objective(config: RunConfig) -> Callable[[optuna.Trial], float]:
+def _require_same_settings(study: optuna.Study, what: Search) -> None:
+    """Raise BadInput if trials of this study would not be comparable with those it has."""
+    settings = what.settings()
+    begun = study.user_attrs.get(_SETTINGS)
+    if begun is None:
+        study.set_user_attr(_SETTINGS, settings)
+        return
+    for name, value in settings.items():
+        if begun.get(name) != value:
+            raise BadInput(
+                f"{what.folder} was begun with {name} {begun.get(name)}, not {value}: go on with "
+                "the same, or begin another study with --logdir"
+            )
+
+
+def _objective(what: Search) -> Callable[[optuna.Trial], float]:
+    config = what.config
+
     def objective(trial: optuna.Trial) -> float:
-        agent = {**config.agent, **suggest(trial, config.num_envs)}
+        suggested = suggest(trial, config.num_envs)
+        kwargs = {**suggested["policy_kwargs"], **what.fixed.get("policy_kwargs", {})}
+        agent = {**config.agent, **suggested, **what.fixed, "policy_kwargs": kwargs}
         return _run_trial(dataclasses.replace(config, agent=agent), trial)
 
     return objective
@@ -117,12 +171,10 @@ def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
 
 def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
     complete = study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
-    return max(complete, key=lambda trial: trial.value or 0.0, default=None)
+    return max(complete, key=lambda trial: trial.values[0], default=None)
 
 
-def _tell(
-    config: RunConfig, folder: Path, study: optuna.Study, trial: optuna.trial.FrozenTrial
-) -> None:
+def _tell(what: Search, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
     """Print what became of a trial, and keep the best settings so far."""
     best = _best(study)
     if trial.state == optuna.trial.TrialState.PRUNED:
@@ -133,39 +185,37 @@ def _tell(
         note = ", the best so far" if is_best else ""
         messages().print(f"trial {trial.number}: mean return {significant(trial.value)}{note}")
     if best is not None:
-        write_text(folder / "best.toml", _settings_file(config, best))
+        write_text(what.best_file, _settings_file(what.config, best))
 
 
 def _settings_file(config: RunConfig, best: optuna.trial.FrozenTrial) -> str:
     comment = f"# Trial {best.number} of a search: mean return {significant(best.value or 0.0)}.\n"
-    environment = {"id": config.environment.id, "imports": list(config.environment.imports)}
+    environment = dataclasses.asdict(config.environment)
     return comment + to_toml(
         {
             "task": config.task,
             "total_timesteps": config.total_timesteps,
             "num_envs": config.num_envs,
-            "environment": environment,
+            "environment": {name: value for name, value in environment.items() if value},
             "agent": best.user_attrs["agent"],
         }
     )
 
 
-def _show(config: RunConfig, folder: Path, study: optuna.Study, as_json: bool) -> None:
+def _show(what: Search, study: optuna.Study, as_json: bool) -> None:
     best = _best(study)
     console = results()
     if as_json:
         document = {
             "trials": len(_finished(study)),
             "best": None if best is None else {"mean": best.value, **best.user_attrs},
-            "file": None if best is None else str(folder / "best.toml"),
+            "file": None if best is None else str(what.best_file),
         }
         console.out(json.dumps(document, indent=2), highlight=False)
         return
     if best is None:
         messages().print("No trial has ended well yet.")
         return
-    console.print(f"\nbest of {len(_finished(study))} trials of {config.task}\n")
-    console.print(_settings_file(config, best), soft_wrap=True)
-    console.print(
-        f"next\n  batchppo train --config {folder / 'best.toml'} --seeds 0-4", soft_wrap=True
-    )
+    console.print(f"\nbest of {len(_finished(study))} trials of {what.config.task}\n")
+    console.print(_settings_file(what.config, best), soft_wrap=True)
+    console.print(f"next\n  batchppo train --config {what.best_file} --seeds 0-4", soft_wrap=True)

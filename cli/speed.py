@@ -16,13 +16,14 @@ from batchppo.callbacks import BaseCallback
 
 from .build import make_agent, make_training_env
 from .console import messages, results
-from .plan import TrainOptions, plan_runs
 from .run_config import RunConfig
 
 _PARTS = ("environment", "acting", "update")
 # The first rollout is collected while the update is compiled, and the second may still warm caches.
 _WARM_UP_ROLLOUTS = 2
 _MEASURED_ROLLOUTS = 3
+# Measurements of a few seconds differ by as much.
+_ABOUT = 0.9
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,9 @@ class Speed:
 
 
 def measure_all(
-    task: str, env_counts: Sequence[int], worker_counts: Sequence[int], seconds: float
+    base: RunConfig, env_counts: Sequence[int], worker_counts: Sequence[int], seconds: float
 ) -> list[Speed]:
     """Train for a short while with each combination of numbers of environments and workers."""
-    (base,) = plan_runs(task, None, None, TrainOptions(seed=0))
     workers = worker_counts or sorted({1, len(os.sched_getaffinity(0))})
     console = messages()
     speeds = []
@@ -59,12 +59,21 @@ def measure_all(
     return speeds
 
 
+def recommended(speeds: Sequence[Speed]) -> Speed:
+    """Return the one with the fewest environments, then workers, that is about the fastest."""
+    enough = _ABOUT * max(speed.steps_per_second for speed in speeds)
+    return min(
+        (speed for speed in speeds if speed.steps_per_second >= enough),
+        key=lambda speed: (speed.num_envs, speed.num_workers),
+    )
+
+
 def show(task: str, speeds: Sequence[Speed], as_json: bool) -> None:
     """Print the speeds: a table for people, JSON for programs."""
     console = results()
-    best = max(speeds, key=lambda speed: speed.steps_per_second)
+    best = recommended(speeds)
     if as_json:
-        document = {"speeds": [asdict(speed) for speed in speeds], "best": asdict(best)}
+        document = {"speeds": [asdict(speed) for speed in speeds], "recommended": asdict(best)}
         console.out(json.dumps(document, indent=2), highlight=False)
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -80,7 +89,7 @@ def show(task: str, speeds: Sequence[Speed], as_json: bool) -> None:
         )
     console.print(table)
     console.print(
-        f"\nfastest\n  batchppo train {task} --num-envs {best.num_envs} "
+        f"\nrecommended\n  batchppo train {task} --num-envs {best.num_envs} "
         f"--num-workers {best.num_workers}",
         soft_wrap=True,
     )

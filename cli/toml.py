@@ -26,7 +26,8 @@ def _lines(values: Mapping[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{key} = {_value(entry)}" for key, entry in value.items())
+        entries = {key: entry for key, entry in value.items() if entry is not None}
+        inner = ", ".join(f"{key} = {_value(entry)}" for key, entry in entries.items())
         return f"{{ {inner} }}"
     # What JSON writes for text, numbers, truth values and lists of them is TOML as well.
     return json.dumps(value)

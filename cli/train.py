@@ -11,7 +11,7 @@ from .options import (
     SEED,
     complete_runs,
     complete_tasks,
-    import_option,
+    environment_options,
     json_option,
     logdir_option,
 )
@@ -53,23 +53,7 @@ from .options import (
     help="Set a hyperparameter: gamma=0.98, learning_rate=linear:3e-4, target_kl=none, "
     "policy_kwargs.net_arch=[64,64]. May be repeated.",
 )
-@click.option(
-    "--env-kwarg",
-    "env_kwargs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Argument of the environment. May be repeated.",
-)
-@click.option(
-    "--wrapper",
-    "wrappers",
-    multiple=True,
-    metavar="WRAPPER",
-    help="Wrap each environment: NAME of gymnasium.wrappers or batchgym, or MODULE:NAME, with "
-    "arguments as in 'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the "
-    "innermost.",
-)
-@import_option()
+@environment_options()
 @click.option(
     "--eval-every",
     type=COUNT,

@@ -1,11 +1,19 @@
 """`batchppo tune`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .group import new_command
-from .options import COUNT, SEED, complete_tasks, import_option, json_option, logdir_option
+from .options import (
+    COUNT,
+    SEED,
+    complete_tasks,
+    environment_options,
+    json_option,
+    logdir_option,
+)
 
 
 @new_command(name="tune")
@@ -24,21 +32,18 @@ from .options import COUNT, SEED, complete_tasks, import_option, json_option, lo
     help="Episodes of an evaluation. Ten evaluations are made in a trial.",
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the search.")
-@import_option()
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Keep a hyperparameter at a value instead of searching for it: gamma=0.98. May be "
+    "repeated.",
+)
+@environment_options()
 @logdir_option()
 @json_option()
-def command(
-    task: str,
-    trials: int,
-    timesteps: int | None,
-    num_envs: int | None,
-    num_workers: int | None,
-    eval_episodes: int,
-    seed: int,
-    imports: tuple[str, ...],
-    logdir: Path,
-    as_json: bool,
-) -> None:
+def command(task: str, trials: int, seed: int, logdir: Path, as_json: bool, **options: Any) -> None:
     """Search for hyperparameters that learn TASK, with Optuna (extra: tune).
 
     Each trial is a training; one that does worse than the others did at that point is ended early.
@@ -52,6 +57,7 @@ def command(
     \b
     Examples:
       batchppo tune CartPole-v1 --trials 30 --timesteps 50000
+      batchppo tune pendulum --set gamma=0.9 --env-kwarg g=9.81
       batchppo train --config runs/CartPole-v1/tune/best.toml --seeds 0-4
     """
     from .extras import require_extra
@@ -59,15 +65,10 @@ def command(
     require_extra("tune", "searching for hyperparameters")
 
     from .plan import TrainOptions, plan_runs
-    from .search import search
+    from .search import Search, search
+    from .settings import parse_settings
 
-    options = TrainOptions(
-        timesteps=timesteps,
-        num_envs=num_envs,
-        num_workers=num_workers,
-        eval_episodes=eval_episodes,
-        seed=seed,
-        imports=imports,
-    )
-    (config,) = plan_runs(task, None, None, options)
-    search(config, logdir / config.task / "tune", trials, as_json)
+    given = TrainOptions(seed=seed, **options)
+    (config,) = plan_runs(task, None, None, given)
+    fixed = parse_settings(given.settings)
+    search(Search(config, fixed, logdir / config.task / "tune"), trials, as_json)

@@ -56,6 +56,8 @@ def test_commands_run(page: str, trained: Path, tmp_path: Path) -> None:
         text = line.replace("200000", "4000").replace("--seeds 0-4", "--seeds 0-1")
         if " train " in text and not re.search("--timesteps|--config", text):
             text += " --timesteps 1024"
+        text = text.replace("--trials 30", "--trials 2 --timesteps 1024")
+        text = text.replace("benchmark pendulum", "benchmark pendulum --num-envs 8 --seconds 0.5")
         text = text.replace("1e6", "1024").replace("$ batchppo", COMMAND)
         done = subprocess.run(
             ["bash", "-c", text.replace("batchppo", COMMAND, 1)],

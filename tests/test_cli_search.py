@@ -1,13 +1,19 @@
 """`batchppo tune` and `batchppo benchmark`."""
 
+import dataclasses
 import json
 import tomllib
 from pathlib import Path
 
 import optuna
 import pytest
+from batchppo_cli import search
+from batchppo_cli.errors import BadInput
+from batchppo_cli.plan import TrainOptions, plan_runs
+from batchppo_cli.run_config import RunConfig
 from batchppo_cli.search_space import suggest
-from batchppo_cli.settings import check_settings
+from batchppo_cli.settings import check_settings, parse_settings
+from batchppo_cli.speed import Speed, recommended
 from batchppo_cli.toml import to_toml
 from cli_process import run
 
@@ -47,6 +53,44 @@ def test_toml_is_read_as_it_was_written() -> None:
     assert tomllib.loads(to_toml(document)) == expected
 
 
+def test_what_is_recommended_is_no_larger_than_it_need_be() -> None:
+    figures = [(8, 1, 900.0), (8, 2, 1850.0), (32, 1, 1900.0), (32, 2, 2000.0)]
+    speeds = [Speed(envs, workers, speed, {}) for envs, workers, speed in figures]
+    assert recommended(speeds) == speeds[1]
+    assert recommended(speeds[:1]) == speeds[0]
+
+
+def test_what_is_fixed_is_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings file of a search has it too, with how the environment is made."""
+    agents = []
+
+    def run_trial(config: RunConfig, trial: optuna.Trial) -> float:
+        agents.append(config.agent)
+        trial.set_user_attr("agent", dict(config.agent))
+        return -5.0 + trial.number
+
+    monkeypatch.setattr(search, "_run_trial", run_trial)
+    options = TrainOptions(
+        seed=1,
+        settings=("gamma=0.5", "policy_kwargs.activation_fn=elu"),
+        env_kwargs=("render_mode=none", "sutton_barto_reward=true"),
+        wrappers=("TimeLimit(max_episode_steps=6)",),
+    )
+    (config,) = plan_runs("cartpole", None, None, options)
+    fixed = parse_settings(options.settings)
+    search.search(search.Search(config, fixed, tmp_path), 3, as_json=True)
+    assert [agent["gamma"] for agent in agents] == [0.5] * 3
+    assert {agent["policy_kwargs"]["activation_fn"] for agent in agents} == {"elu"}
+    assert len({agent["learning_rate"] for agent in agents}) == 3
+    (found,) = plan_runs(None, tmp_path / "best.toml", None, TrainOptions())
+    assert found.agent == agents[2]
+    assert found.environment.wrappers == options.wrappers
+    assert found.environment.kwargs == {"sutton_barto_reward": True}
+    other = dataclasses.replace(config, total_timesteps=7)
+    with pytest.raises(BadInput, match="was begun with total_timesteps 100000, not 7"):
+        search.search(search.Search(other, fixed, tmp_path), 4, as_json=True)
+
+
 @pytest.mark.slow
 def test_a_study_goes_on_and_gives_settings(tmp_path: Path) -> None:
     arguments = ("tune", "CartPole-v1", "--timesteps", "1500", "--eval-episodes", "2")
@@ -58,6 +102,9 @@ def test_a_study_goes_on_and_gives_settings(tmp_path: Path) -> None:
     assert "trial 2: " in done.stderr
     result = json.loads(done.stdout)
     assert result["trials"] == 3
+    done = run(tmp_path, *arguments, "--set", "gamma=0.9")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "was begun with fixed {}, not {'gamma': 0.9}" in done.stderr
 
     file = tmp_path / result["file"]
     assert tomllib.loads(file.read_text())["agent"] == result["best"]["agent"]
@@ -76,5 +123,5 @@ def test_a_benchmark_of_this_machine(tmp_path: Path) -> None:
     for speed in document["speeds"]:
         assert sum(speed["shares"].values()) == pytest.approx(1.0)
         assert speed["steps_per_second"] > 0
-    assert document["best"] in document["speeds"]
+    assert document["recommended"] in document["speeds"]
     assert list(tmp_path.iterdir()) == []

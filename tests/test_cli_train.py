@@ -179,16 +179,18 @@ def test_options_reach_the_training(tmp_path: Path) -> None:
 )
 def test_an_interrupt_saves_the_agent(tmp_path: Path, number: signal.Signals) -> None:
     process = start(
-        tmp_path, "train", "cartpole", "--timesteps", "10_000_000", "--eval-every", "500"
+        tmp_path, "train", "cartpole", "--timesteps", "1e7", "--eval-every", "500", "--json"
     )
     assert process.stderr is not None
     with process:
         assert "steps" in process.stderr.readline()
         process.send_signal(number)
-        rest = process.stderr.read()
+        output, rest = process.communicate()
     assert process.returncode == (130 if number == signal.SIGINT else 143)
+    outcome = json.loads(output)
+    assert outcome["exit_code"] == process.returncode
     last = rest.splitlines()[-1]
-    assert last.startswith("Interrupted after ")
+    assert last.startswith(f"Interrupted after {outcome['timesteps']:,} steps")
     assert members_of_session(process.pid) == []
     assert str(the_run(tmp_path).relative_to(tmp_path) / "model.zip") in last
     assert run(tmp_path, "eval", "cartpole", "--episodes", "2").returncode == 0
