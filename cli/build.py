@@ -3,7 +3,10 @@
 This is the only place that knows both batchgym and batchppo.
 """
 
+import contextlib
 import math
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,24 @@ def make_evaluation_env(environment: EnvConfig, episodes: int) -> VectorEnv[Any,
     """Return environments to evaluate in, each of which plays as many of the episodes."""
     rounds = math.ceil(episodes / _MOST_EVALUATION_ENVS)
     return _make_vector_env(environment, math.ceil(episodes / rounds), None)
+
+
+@contextlib.contextmanager
+def closing(env: VectorEnv[Any, Any, Any]) -> Iterator[VectorEnv[Any, Any, Any]]:
+    """Close environments at the end of this context; after Ctrl-C, in the middle of a step too."""
+    try:
+        yield env
+    except BaseException:
+        terminate(env)
+        raise
+    env.close()
+
+
+def terminate(env: VectorEnv[Any, Any, Any]) -> None:
+    """Close environments without waiting for the step that they are in."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        env.close(terminate=True)
 
 
 def make_rendering_env(environment: EnvConfig, mode: str) -> gymnasium.Env[Any, Any]:

@@ -1,6 +1,5 @@
 """Playing episodes with trained agents, and telling the result."""
 
-import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from rich.text import Text
 
 import batchppo
 
-from .build import load_policy, make_evaluation_env, recall
+from .build import closing, load_policy, make_evaluation_env, recall
 from .console import results
 from .formatting import significant
 from .outcome import Evaluation
@@ -52,7 +51,7 @@ def evaluate(choice: Choice, episodes: int, seed: int, stochastic: bool) -> Iter
     model, environment = recall(choice)
     policy = load_policy(model, seed)
     for deterministic in (True, False) if stochastic else (True,):
-        with contextlib.closing(make_evaluation_env(environment, episodes)) as env:
+        with closing(make_evaluation_env(environment, episodes)) as env:
             returns, lengths = batchppo.evaluate_policy(
                 policy,
                 env,

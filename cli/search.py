@@ -15,7 +15,7 @@ from optuna.storages.journal import JournalFileBackend
 import batchppo
 from batchppo.errors import NonFiniteError
 
-from .build import make_agent, make_evaluation_env, make_training_env
+from .build import closing, make_agent, make_evaluation_env, make_training_env
 from .callbacks import EvaluateToTheEnd
 from .console import messages, results
 from .errors import BadInput
@@ -85,7 +85,7 @@ def search(what: Search, trials: int, as_json: bool) -> None:
 
 
 def _open_study(what: Search) -> optuna.Study:
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # what ends a trial is told here
     config = what.config
     storage = JournalStorage(JournalFileBackend(str(what.folder / "study.log")))
     study = optuna.create_study(
@@ -131,9 +131,9 @@ def _run_trial(config: RunConfig, trial: optuna.Trial) -> float:
     """Train once, and return the mean return of the last evaluation."""
     trial.set_user_attr("agent", dict(config.agent))
     with contextlib.ExitStack() as stack:
-        env = stack.enter_context(contextlib.closing(make_training_env(config)))
+        env = stack.enter_context(closing(make_training_env(config)))
         eval_env = make_evaluation_env(config.environment, config.eval_episodes)
-        stack.enter_context(contextlib.closing(eval_env))
+        stack.enter_context(closing(eval_env))
         eval_env.reset(seed=config.seed)
         agent = make_agent(config, env, None)
         agent.set_logger(batchppo.Logger(None, []))

@@ -1,6 +1,5 @@
 """How fast trainings are on this machine."""
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -14,7 +13,7 @@ from rich.table import Table
 import batchppo
 from batchppo.callbacks import BaseCallback
 
-from .build import make_agent, make_training_env
+from .build import closing, make_agent, make_training_env
 from .console import messages, results
 from .run_config import RunConfig
 
@@ -96,7 +95,7 @@ def show(task: str, speeds: Sequence[Speed], as_json: bool) -> None:
 
 
 def _measure(config: RunConfig, num_workers: int, seconds: float) -> Speed:
-    with contextlib.closing(make_training_env(config)) as env:
+    with closing(make_training_env(config)) as env:
         agent = make_agent(config, env, None)
         figures = _Figures()
         agent.set_logger(batchppo.Logger(None, [figures]))

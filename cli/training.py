@@ -3,17 +3,14 @@
 import contextlib
 import errno
 import time
-import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from gymnasium.vector import VectorEnv
 
 import batchppo
 from batchppo.callbacks import BaseCallback, CheckpointCallback
 
-from .build import make_agent, make_evaluation_env, make_training_env
+from .build import make_agent, make_evaluation_env, make_training_env, terminate
 from .callbacks import Evaluate, ShowProgress
 from .console import messages
 from .outcome import Outcome
@@ -52,7 +49,8 @@ def run_training(run: Run, progress: str) -> Outcome:
         evaluate = Evaluate(eval_env, run, display)
         outcome = _learn(run, agent, evaluate, display)
         if outcome.exit_code:
-            _kill(env, eval_env)
+            terminate(env)
+            terminate(eval_env)
     return outcome
 
 
@@ -90,14 +88,6 @@ def _checkpoints(run: Run) -> list[BaseCallback]:
 def _evaluation_seed(seed: int, timesteps: int) -> int:
     """Return a seed for the evaluations, other than those of the environments of the training."""
     return int(np.random.SeedSequence([seed, timesteps, 1]).generate_state(1)[0])
-
-
-def _kill(*envs: VectorEnv[Any, Any, Any]) -> None:
-    """Close environments without waiting for the step that they are in."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for env in envs:
-            env.close(terminate=True)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import signal
 import tomllib
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from batchppo_cli.search_space import suggest
 from batchppo_cli.settings import check_settings, parse_settings
 from batchppo_cli.speed import Speed, recommended
 from batchppo_cli.toml import to_toml
-from cli_process import run
+from cli_process import members_of_session, run, start
 
 CHOICES = {
     "rows": 1024,
@@ -111,6 +112,21 @@ def test_a_study_goes_on_and_gives_settings(tmp_path: Path) -> None:
     done = run(tmp_path, "train", "--config", str(file), "--timesteps", "512", "--json")
     config = json.loads((tmp_path / json.loads(done.stdout)["folder"] / "config.json").read_text())
     assert config["agent"] == result["best"]["agent"]
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_a_search_in_one_line(tmp_path: Path) -> None:
+    process = start(tmp_path, "tune", "CartPole-v1", "--timesteps", "1500", "--eval-episodes", "2")
+    assert process.stderr is not None
+    with process:
+        assert process.stderr.readline().startswith("trial 0: ")
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate()
+    assert process.returncode == 130
+    lines = [line for line in rest.splitlines() if not line.startswith("trial ")]
+    assert lines == ["Interrupted."]
+    assert members_of_session(process.pid) == []
+    assert (tmp_path / "runs" / "CartPole-v1" / "tune" / "best.toml").is_file()
 
 
 @pytest.mark.slow
