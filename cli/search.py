@@ -175,8 +175,10 @@ def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
 
 
 def _tell(what: Search, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
-    """Print what became of a trial, and keep the best settings so far."""
+    """Keep the best settings so far, and print what became of a trial."""
     best = _best(study)
+    if best is not None:
+        write_text(what.best_file, _settings_file(what.config, best))
     if trial.state == optuna.trial.TrialState.PRUNED:
         steps = max(trial.intermediate_values, default=0)
         messages().print(f"trial {trial.number}: ended after {steps:,} steps")
@@ -184,8 +186,6 @@ def _tell(what: Search, study: optuna.Study, trial: optuna.trial.FrozenTrial) ->
         is_best = best is not None and best.number == trial.number
         note = ", the best so far" if is_best else ""
         messages().print(f"trial {trial.number}: mean return {significant(trial.value)}{note}")
-    if best is not None:
-        write_text(what.best_file, _settings_file(what.config, best))
 
 
 def _settings_file(config: RunConfig, best: optuna.trial.FrozenTrial) -> str:
