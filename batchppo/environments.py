@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import gymnasium
@@ -34,9 +35,8 @@ def as_vector_env(
             env, num_envs, num_workers=num_workers, autoreset_mode=AutoresetMode.SAME_STEP
         )
     if isinstance(env, gymnasium.Env):
-        # Without autoreset the final observation is simply what step() returned.
-        single = env
-        return SyncVectorEnv([lambda: single], autoreset_mode=AutoresetMode.DISABLED)
+        single = _OwnObservations(env)
+        return SyncVectorEnv([lambda: single], autoreset_mode=AutoresetMode.SAME_STEP)
     if isinstance(env, VectorEnv):
         autoreset_mode(env)
         _refuse_shared_copies(env)
@@ -45,6 +45,17 @@ def as_vector_env(
         f"env must be an id, a gymnasium.vector.VectorEnv or a gymnasium.Env; got {env!r} of type "
         f"{type(env).__name__}"
     )
+
+
+class _OwnObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Copies observations.
+
+    An environment may write the first observation of an episode into the memory of the last one of
+    the episode before, which SyncVectorEnv returns beside it.
+    """
+
+    def observation(self, observation: Any) -> Any:
+        return deepcopy(observation)
 
 
 def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:

@@ -31,10 +31,12 @@ def test_quick_start():
     model.learn(total_timesteps=200)
     vec_env = model.get_env()
     obs, _ = vec_env.reset()
-    for _ in range(20):
+    ended = 0
+    for _ in range(1000):
         action, _states = model.predict(obs, deterministic=True)
         obs, reward, terminated, truncated, info = vec_env.step(action)
-    assert reward.shape == (1,)
+        ended += int((terminated | truncated).sum())
+    assert ended > 1  # it begins new episodes by itself
 
 
 def test_many_environments_saving_and_loading(tmp_path):
