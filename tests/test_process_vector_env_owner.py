@@ -412,6 +412,7 @@ def check_cycles(number):
     assert growth < 100_000, "bytes of memory per closed vector environment"
 
 
+@pytest.mark.timeout(300)  # fifty times two processes, on machines that may be busy
 def test_closed_vector_environments_leave_nothing():
     check_cycles(50)
 
