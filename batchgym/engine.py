@@ -194,7 +194,7 @@ class Engine:
             self.restarts.revive_dead(during)
             replies += self.pool.take_answers()
         if not replies:
-            return self._infos.read(replies)
+            return self.shared_infos()
         failures = [failure for reply in replies for failure in reply.failures]
         self.take_in(replies)
         if failures:

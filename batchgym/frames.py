@@ -76,19 +76,13 @@ class Channel:
         Raises:
             BrokenPipeError: If the other side is gone.
         """
-        try:
-            written = os.write(self.write_fd, data)
-        except BlockingIOError:
-            written = 0
+        written = self._write(data)
         if written < len(data):
             self._send_rest(memoryview(data)[written:])
 
     def try_send(self, data: bytes) -> bool:
         """Writes a short frame to a non-blocking pipe; False if the pipe has no room for it."""
-        try:
-            return os.write(self.write_fd, data) == len(data)
-        except BlockingIOError:
-            return False
+        return self._write(data) == len(data)
 
     def _send_rest(self, view: memoryview) -> None:
         poll = select.poll()
@@ -102,10 +96,11 @@ class Channel:
                 else:
                     view = view[self._write(view) :]
 
-    def _write(self, view: memoryview) -> int:
+    def _write(self, data: bytes | memoryview) -> int:
+        """Returns how much was written; 0 if a non-blocking pipe has no room."""
         try:
-            return os.write(self.write_fd, view)
-        except BlockingIOError:  # room for less than what is written at once
+            return os.write(self.write_fd, data)
+        except BlockingIOError:
             return 0
 
     def receive_just(self, code: bytes, is_alive: Callable[[], bool] | None = None) -> bool:

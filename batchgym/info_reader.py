@@ -40,8 +40,6 @@ class InfoReader:
             env_ids: Environments that the batch is of; None for all.
         """
         rows: Rows = _ALL if env_ids is None else env_ids
-        if not replies:
-            return self.read_shared(rows)
         infos = {index: info for reply in replies for index, info in reply.infos.items()}
         raw = {index: info for reply in replies for index, info in reply.raw_infos.items()}
         for info in (*infos.values(), *raw.values()):

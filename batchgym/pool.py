@@ -30,6 +30,18 @@ def slices(num_envs: int, num_workers: int) -> list[range]:
     return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
+def request_all(requests: list[tuple[WorkerProcess, bytes]]) -> None:
+    """Sends each worker its frame; all of them also if Ctrl-C comes in the middle."""
+    left = iter(requests)
+    try:
+        for worker, frame in left:
+            worker.request(frame)
+    except KeyboardInterrupt:
+        for worker, frame in left:  # or some workers would be a step ahead of others
+            worker.request(frame)
+        raise
+
+
 class WorkerPool:
     """Sends to all workers, collects from all, and notices which of them die.
 
@@ -95,20 +107,13 @@ class WorkerPool:
 
         A worker whose answer is already there, as it has just been replaced, is left out.
         """
-        pairs = iter(
+        request_all(
             [
                 (worker, frame)
                 for worker, frame in zip(self.workers, data, strict=True)
                 if worker.index not in self._answers
             ]
         )
-        try:
-            for worker, frame in pairs:
-                worker.request(frame)
-        except KeyboardInterrupt:
-            for worker, frame in pairs:  # or some workers would be a step ahead of others
-                worker.request(frame)
-            raise
 
     def gather(self, timeout: float | None, during: str) -> list[Reply]:
         """Waits for one answer of every worker; deaths are left in `deaths`.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from batchgym import frames
 from batchgym.engine import Engine
+from batchgym.pool import request_all
 from batchgym.process import WorkerProcess
 
 
@@ -28,7 +29,7 @@ class UsualStep:
         self._engine = engine
         self._owner = os.getpid()
         self._view: npt.NDArray[Any] | None = None
-        self._workers: list[WorkerProcess] = []
+        self._requests: list[tuple[WorkerProcess, bytes]] = []
         self._sent = False
 
     def arm(self) -> None:
@@ -36,7 +37,7 @@ class UsualStep:
         engine = self._engine
         idle = not (engine.failed or engine.pool.deaths)
         self._view = engine.shared_actions if idle else None
-        self._workers = list(engine.pool.workers)
+        self._requests = [(worker, frames.STEP) for worker in engine.pool.workers]
         self._sent = False
 
     def disarm(self) -> None:
@@ -62,20 +63,13 @@ class UsualStep:
     def send(self) -> None:
         """Starts the step whose actions were accepted."""
         self._sent = True
-        workers = iter(self._workers)
-        try:
-            for worker in workers:
-                worker.request(frames.STEP)
-        except KeyboardInterrupt:
-            for worker in workers:  # or some workers would be a step ahead of others
-                worker.request(frames.STEP)
-            raise
+        request_all(self._requests)
 
     def wait(self) -> bool:
         """Waits for the step's end; False if it is the engine's to find out how it ends."""
         if not self._sent:
             return False
-        for worker in self._workers:
+        for worker, _ in self._requests:
             # One whose answer came before a Ctrl-C has none to give any more.
             if worker.outstanding and not worker.receive_done():
                 self.disarm()
