@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,11 +50,7 @@ class DenseNetwork:
 
     def hidden(self, rows: Array) -> Array:
         """Returns what the output layer reads, shape [n, features], for rows [n, inputs]."""
-        for kernel, bias in self._hidden:
-            rows = rows @ kernel
-            rows += bias
-            rows = self._activate(rows)
-        return rows
+        return apply_dense(self._hidden, self._activate, rows)
 
     def outputs(self, latent: Array) -> Array:
         """Returns what the output layer makes of the features, shape [n, outputs]."""
@@ -124,6 +120,17 @@ def actor_network(
             np.concatenate([bias, log_std]),
         )
     return DenseNetwork(layers, activation, tanh_size)
+
+
+def apply_dense(
+    layers: Sequence[tuple[Array, Array]], activate: Callable[[Array], Array], rows: Array
+) -> Array:
+    """Returns what layers with one activation, one after the other, make of rows [n, inputs]."""
+    for kernel, bias in layers:
+        rows = rows @ kernel
+        rows += bias
+        rows = activate(rows)
+    return rows
 
 
 def dense_layers(weights: Mapping[str, NDArray[Any]], prefix: str) -> list[tuple[Array, Array]]:

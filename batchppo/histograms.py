@@ -13,7 +13,7 @@ from batchppo.compilation import compiled
 from batchppo.inputs import VECTOR
 from batchppo.minibatches import Minibatches
 from batchppo.networks import ActorCritic
-from batchppo.update import Batch, Coefficients, Updater, batch_tensors
+from batchppo.update import Batch, Coefficients, Updater, batch_tensors, coefficient_tensors
 
 Histograms = dict[str, Any]
 
@@ -82,7 +82,9 @@ class UpdateHistograms:
     def _of_losses(self, batch: Batch, coefficients: Coefficients) -> Histograms:
         everything = tf.ones(len(batch.weights))
         with tf.device(self._device):
-            rows, weights = self._rows(batch_tensors(batch), everything, _tensors(coefficients))
+            rows, weights = self._rows(
+                batch_tensors(batch), everything, coefficient_tensors(coefficients)
+            )
         counts = weights.numpy() > 0
         return {f"losses/{name}": rows[name].numpy()[counts] for name in _ROWS}
 
@@ -92,7 +94,9 @@ class UpdateHistograms:
         units, weights = minibatches.rows[0], minibatches.weights[0]
         with tf.device(self._device):
             first = tf.nest.map_structure(lambda column: tf.constant(column[units]), batch)
-            gradients, _ = self._gradients(first, tf.constant(weights), _tensors(coefficients))
+            gradients, _ = self._gradients(
+                first, tf.constant(weights), coefficient_tensors(coefficients)
+            )
         arrays = [gradient.numpy() for gradient in gradients]
         figures = _by_part("gradients", dict(zip(self._network.variables, arrays, strict=True)))
         return {**figures, "gradients/norm": np.linalg.norm(figures["gradients/all"])}
@@ -112,7 +116,3 @@ def _by_part(group: str, arrays: Histograms) -> Histograms:
         f"{group}/{part}": np.concatenate([arrays[name].ravel() for name in names])
         for part, names in parts.items()
     }
-
-
-def _tensors(coefficients: Coefficients) -> Coefficients:
-    return Coefficients(*(tf.constant(value, tf.float32) for value in coefficients))

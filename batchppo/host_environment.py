@@ -30,6 +30,7 @@ class HostEnvironment:
     Attributes:
         env: the same.
         observation_spec: specifications of a batch of observations, in the space's nesting.
+        final_spec: those of final observations, of which there are any number.
         action_spec: the specification of a batch of actions.
         action: the last actions, shape [N, ...]; zeros behind a reset.
         last: what the last step gave; behind a reset, rewards of 0 and no flags.
@@ -49,6 +50,9 @@ class HostEnvironment:
         if isinstance(env.single_action_space, spaces.Dict):
             raise SpaceError(f"actions must be one array, got {env.single_action_space}")
         self.action_spec = _spec(env.single_action_space, env.num_envs, "actions")
+        self.final_spec = tf.nest.map_structure(
+            lambda spec: tf.TensorSpec((None, *spec.shape[1:]), spec.dtype), self.observation_spec
+        )
         self.started = False
         self._flat_specs: list[tf.TensorSpec] = tf.nest.flatten(self.observation_spec)
         self._stepper = Stepper(env)
@@ -92,11 +96,14 @@ class HostEnvironment:
     def final_leaves(self) -> Leaves:
         """Returns the last observations of the episodes that the last step truncated."""
         if self.last.final_observations is None:
-            return [
-                np.empty((0, *spec.shape[1:]), spec.dtype.as_numpy_dtype)
-                for spec in self._flat_specs
-            ]
+            return self.no_leaves()
         return self.leaves(self.last.final_observations)
+
+    def no_leaves(self) -> Leaves:
+        """Returns the leaves of no observations at all."""
+        return [
+            np.empty((0, *spec.shape[1:]), spec.dtype.as_numpy_dtype) for spec in self._flat_specs
+        ]
 
     def in_graph(self, function: Callable[..., Any], arguments: Any, specs: Any) -> Any:
         """Returns the outputs, as `specs`, of a function of the host in a TensorFlow graph.

@@ -67,13 +67,10 @@ class InGraphBatchEnv:
         self.vector_env = vector_env
         self.host = HostEnvironment(vector_env)
         num_envs = vector_env.num_envs
-        any_rows = tf.nest.map_structure(
-            lambda spec: tf.TensorSpec((None, *spec.shape[1:]), spec.dtype), self.observation_spec
-        )
         flags = tf.TensorSpec((num_envs,), tf.bool)
         rewards = tf.TensorSpec((num_envs,), tf.float32)
         self._step_spec = InGraphStep(
-            self.observation_spec, rewards, flags, flags, flags, flags, any_rows
+            self.observation_spec, rewards, flags, flags, flags, flags, self.host.final_spec
         )
 
     @property
@@ -170,11 +167,11 @@ class InGraphBatchEnv:
     def _last(self) -> list[NDArray[Any]]:
         """Returns what the last step gave, as arrays of the types of `_step_spec`."""
         host, last = self.host, self.host.last
+        flags = (last.terminated, last.truncated, last.valid, last.starts)
         return [
             *host.leaves(last.observations),
             last.rewards.astype(np.float32),
-            *(np.array(flags) for flags in (last.terminated, last.truncated)),
-            *(np.array(flags) for flags in (last.valid, last.starts)),
+            *map(np.array, flags),
             *host.final_leaves(),
         ]
 

@@ -91,7 +91,11 @@ class Learner:
         self.n_updates = 0
         self.kl_penalty = config.kl_init_penalty
         self._distribution = distribution
-        self._histograms = UpdateHistograms(self.network, self.updater, distribution, self.device)
+        self._histograms = (
+            UpdateHistograms(self.network, self.updater, distribution, self.device)
+            if config.log_histograms
+            else None
+        )
         self._warmup: Warmup | None = None
         self._layout: Layout = (
             SequenceLayout(self.network, learning, config.sequence_length)
@@ -151,7 +155,7 @@ class Learner:
             self.kl_penalty = adapted_penalty(
                 self.kl_penalty, figures["train/kl"], self.config.kl_target
             )
-        if self.config.log_histograms:
+        if self._histograms is not None:
             figures |= self._histograms.of(batch, minibatches, coefficients)
         valid = rollout.valid
         return {

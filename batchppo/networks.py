@@ -145,7 +145,7 @@ class LayerMaker:
     def actor(self, outputs: int) -> list[Any]:
         """Returns the policy's hidden layers and its output layer."""
         architecture = self._architecture
-        layers = self.hidden(architecture.pi, architecture.activation)
+        layers = self.hidden(architecture.pi)
         scale = architecture.output_init_scale
         initializer = (
             self._initializer(0.01)
@@ -159,11 +159,11 @@ class LayerMaker:
 
     def critic(self) -> list[Any]:
         """Returns the value's hidden layers and its linear output layer."""
-        layers = self.hidden(self._architecture.vf, self._architecture.activation)
-        return [*layers, self._dense(1, "linear", 1.0)]
+        return [*self.hidden(self._architecture.vf), self._dense(1, "linear", 1.0)]
 
-    def hidden(self, widths: tuple[int, ...], activation: str) -> list[Any]:
+    def hidden(self, widths: tuple[int, ...]) -> list[Any]:
         """Returns hidden layers."""
+        activation = self._architecture.activation
         return [self._dense(width, activation, math.sqrt(2.0)) for width in widths]
 
     def nature_cnn(self) -> list[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batchppo.activations import NUMPY_ACTIVATIONS
 from batchppo.architecture import Architecture
-from batchppo.dense import DenseNetwork, actor_network, dense_layers
+from batchppo.dense import DenseNetwork, actor_network, apply_dense, dense_layers
 from batchppo.inputs import EPISODE_START, VECTOR, Inputs
 from batchppo.recurrence import STATES, STEPS
 
@@ -56,9 +56,7 @@ class RecurrentNetwork:
             inputs: one step's, with `episode_start`, where the state begins anew at 0.
             state: the states before it; None for 0.
         """
-        rows = inputs[VECTOR]
-        for kernel, bias in self._front:
-            rows = self._activate(rows @ kernel + bias)
+        rows = apply_dense(self._front, self._activate, inputs[VECTOR])
         gates = rows @ self._kernel + self._bias
         if state is None:
             state = np.zeros((len(gates), self.state_size), np.float32)

@@ -125,7 +125,7 @@ class RecurrentActorCritic(ActorCritic):
         # A cell has two seeds of its own; other numbers for the layers in front of it.
         front = LayerMaker(
             architecture, np.random.SeedSequence([seed, 1]).generate_state(64).tolist()
-        ).hidden(architecture.front, architecture.activation)
+        ).hidden(architecture.front)
         self.variables.update(build_layers(f"{part}_front", front, (size,)))
         inputs = (size, *architecture.front)[-1]
         cell = Cell(str(architecture.cell), inputs, architecture.recurrent_size, seed)

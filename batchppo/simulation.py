@@ -87,7 +87,7 @@ class _Loop:
         self._recorder = recorder = Recorder(self._host, steps)
         self._stop, self._error = stop, None
         try:
-            state = self._chunks(recorder, state, stop)
+            state = self._chunks(state)
         finally:
             del self._recorder  # its rows would live as long as the policy
         spec = trajectory_spec(self._host, self._action_spec)
@@ -95,8 +95,9 @@ class _Loop:
         trajectory: Trajectory = tf.nest.pack_sequence_as(spec, arrays)
         return trajectory._replace(state=state)
 
-    def _chunks(self, recorder: Recorder, state: Any, stop: threading.Event | None) -> Any:
-        while recorder.made < recorder.steps and not (stop is not None and stop.is_set()):
+    def _chunks(self, state: Any) -> Any:
+        recorder = self._recorder
+        while recorder.made < recorder.steps and not self._is_stopped():
             self._deadline = time.perf_counter() + CHUNK_SECONDS
             _, state = self._chunk(state)
             if self._error is not None:
@@ -165,9 +166,7 @@ class _Loop:
         recorder = self._recorder
         recorder.step(action)
         go_on = recorder.made < recorder.steps and time.perf_counter() < self._deadline
-        if self._stop is not None and self._stop.is_set():
-            go_on = False
-        return [np.bool_(go_on), *self._present(remembers)]
+        return [np.bool_(go_on and not self._is_stopped()), *self._present(remembers)]
 
     def _guarded_answer(self, action: NDArray[Any], remembers: bool) -> list[Any]:
         try:
@@ -175,6 +174,9 @@ class _Loop:
         except BaseException as error:  # noqa: BLE001 - raised again where Python goes on
             self._error = error
             return [np.bool_(False), *self._present(remembers)]
+
+    def _is_stopped(self) -> bool:
+        return self._stop is not None and self._stop.is_set()
 
     def _present(self, remembers: bool) -> list[NDArray[Any]]:
         present = self._recorder.present

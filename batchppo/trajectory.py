@@ -86,7 +86,7 @@ class Recorder:
         self._actions: NDArray[Any] | None = None
         self._rewards = np.empty((steps, num_envs), np.float32)
         self._flags = np.empty((3, steps, num_envs), np.bool_)
-        self._final: list[Leaves] = [[leaf] for leaf in _no_rows(self._observations)]
+        self._final: list[Leaves] = [[leaf] for leaf in host.no_leaves()]
         self._observe(0)
 
     @property
@@ -141,7 +141,9 @@ def trajectory_spec(host: HostEnvironment, action: tf.TensorSpec) -> Trajectory:
     """Returns the specifications of a trajectory of any length; it has no state."""
     flags = tf.TensorSpec((None, host.env.num_envs), tf.bool)
     return Trajectory(
-        observation=_map_shape(host.observation_spec, lambda shape: (None, *shape)),
+        observation=tf.nest.map_structure(
+            lambda spec: tf.TensorSpec((None, *spec.shape), spec.dtype), host.observation_spec
+        ),
         action=tf.TensorSpec((None, *action.shape), action.dtype),
         reward=tf.TensorSpec((None, host.env.num_envs), tf.float32),
         terminated=flags,
@@ -149,16 +151,6 @@ def trajectory_spec(host: HostEnvironment, action: tf.TensorSpec) -> Trajectory:
         valid=flags,
         start=flags,
         last_observation=host.observation_spec,
-        final_observation=_map_shape(host.observation_spec, lambda shape: (None, *shape[1:])),
+        final_observation=host.final_spec,
         state=(),
     )
-
-
-def _map_shape(specs: Any, change: Any) -> Any:
-    return tf.nest.map_structure(
-        lambda spec: tf.TensorSpec(change(tuple(spec.shape)), spec.dtype), specs
-    )
-
-
-def _no_rows(observations: Leaves) -> Leaves:
-    return [np.empty((0, *array.shape[2:]), array.dtype) for array in observations]

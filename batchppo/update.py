@@ -164,7 +164,7 @@ class Updater:
                 tf.constant(minibatches.rows),
                 tf.constant(minibatches.weights),
                 tf.constant(minibatches.total, tf.int32),
-                Coefficients(*(tf.constant(value, tf.float32) for value in coefficients)),
+                coefficient_tensors(coefficients),
             )
         seen, steps = int(seen), int(steps)
         means = Metrics(*(float(total) / max(seen, 1) for total in sums))
@@ -338,6 +338,11 @@ def tensors(inputs: Inputs) -> dict[str, tf.Tensor]:
 
 def _values(variables: list[keras.Variable]) -> list[Any]:
     return [variable.value for variable in variables]
+
+
+def coefficient_tensors(coefficients: Coefficients) -> Coefficients:
+    """Returns coefficients as tensors, so that another value is not compiled anew."""
+    return Coefficients(*(tf.constant(value, tf.float32) for value in coefficients))
 
 
 def batch_tensors(batch: Batch) -> Batch:
