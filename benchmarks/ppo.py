@@ -29,7 +29,7 @@ from pathlib import Path
 from ppo_peers import default_folder, installed, peers_python
 from ppo_process import CandidateError, CandidateProcess
 from ppo_settings import OURS, SETTINGS
-from result_rows import append, read
+from result_rows import read, replace
 from vector_env import QUIET, Others, calibrate
 
 RESULTS = Path(__file__).parent / "results" / "ppo.csv"
@@ -151,16 +151,6 @@ def show(rows):
         print(f"{line}   idle {float(row['idle_cores']):.3f} cores")
 
 
-def keep(rows):
-    """Writes rows in place of older ones of their settings."""
-    measured = {row["setting"] for row in rows}
-    kept = [row for row in read(RESULTS) if row["setting"] not in measured]
-    RESULTS.unlink(missing_ok=True)
-    order = list(SETTINGS)
-    for row in sorted([*kept, *rows], key=lambda row: order.index(row["setting"])):
-        append(RESULTS, row)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
@@ -190,7 +180,7 @@ def main():
         pythons = {OURS: sys.executable, **{p: python for p in peers if p in wanted}}
         rows = measure(setting, pythons, arguments)
         if rows:
-            keep(rows)
+            replace(RESULTS, rows, "setting", SETTINGS)
             show(rows)
 
 

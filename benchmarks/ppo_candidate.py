@@ -24,7 +24,35 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
-class Ours:
+class Candidate:
+    """What all libraries have in common.
+
+    Args:
+        model: the agent.
+        rows: of a rollout.
+    """
+
+    def __init__(self, model, rows):
+        self.model = model
+        self.rows = rows
+
+    def train(self, iterations):
+        before = self.model.num_timesteps
+        self.model.learn(iterations * self.rows, reset_num_timesteps=before == 0)
+        return self.model.num_timesteps - before
+
+    def predict(self, count):
+        observation = self.model.observation_space.sample()
+        state = None
+        for _ in range(count):
+            _, state = self.model.predict(observation, state, deterministic=True)
+        return count
+
+    def close(self):
+        self.model.get_env().close()
+
+
+class Ours(Candidate):
     """BatchPPO."""
 
     def __init__(self, setting):
@@ -40,7 +68,7 @@ class Ours:
             autoreset_mode=AutoresetMode.SAME_STEP,
             **setting.env_kwargs,
         )
-        self.agent = BatchPPO(
+        agent = BatchPPO(
             setting.policy,
             env,
             n_steps=setting.n_steps,
@@ -52,13 +80,13 @@ class Ours:
             device="cpu",
             seed=0,
         )
-        self.rows = setting.rows
+        super().__init__(agent, setting.rows)
         self._last = None
         self._keep_rollouts()
 
     def _keep_rollouts(self):
         """The last rollout is kept, so that an update can be repeated by itself."""
-        learner = self.agent._learner
+        learner = self.model._learner
         learn = learner.learn
 
         def keeping(rollout, *arguments, **keywords):
@@ -67,28 +95,13 @@ class Ours:
 
         learner.learn = keeping
 
-    def train(self, iterations):
-        before = self.agent.num_timesteps
-        self.agent.learn(iterations * self.rows, reset_num_timesteps=before == 0)
-        return self.agent.num_timesteps - before
-
     def update(self, count):
         for _ in range(count):
             self._last()
         return count
 
-    def predict(self, count):
-        observation = self.agent.observation_space.sample()
-        state = None
-        for _ in range(count):
-            _, state = self.agent.predict(observation, state, deterministic=True)
-        return count
 
-    def close(self):
-        self.agent.close()
-
-
-class Peer:
+class Peer(Candidate):
     """Stable-Baselines3, SBX or sb3-contrib: they share an interface."""
 
     def __init__(self, name, setting):
@@ -100,7 +113,7 @@ class Peer:
             env_kwargs["channels_first"] = True
         make = functools.partial(_make_env, setting.env_id, env_kwargs)
         vec_env = {"dummy": DummyVecEnv, "subproc": SubprocVecEnv}[kind]
-        self.model = _algorithm(library)(
+        model = _algorithm(library)(
             setting.policy,
             vec_env([make] * setting.num_envs),
             n_steps=setting.n_steps,
@@ -110,23 +123,11 @@ class Peer:
             device="cpu",
             seed=0,
         )
-        self.rows = setting.rows
-
-    def train(self, iterations):
-        before = self.model.num_timesteps
-        self.model.learn(iterations * self.rows, reset_num_timesteps=before == 0)
-        return self.model.num_timesteps - before
+        super().__init__(model, setting.rows)
 
     def update(self, count):
         for _ in range(count):
             self.model.train()
-        return count
-
-    def predict(self, count):
-        observation = self.model.observation_space.sample()
-        state = None
-        for _ in range(count):
-            _, state = self.model.predict(observation, state, deterministic=True)
         return count
 
     def threads(self, count):
@@ -134,9 +135,6 @@ class Peer:
 
         torch.set_num_threads(count)
         return count
-
-    def close(self):
-        self.model.get_env().close()
 
 
 def _algorithm(library):
@@ -153,8 +151,8 @@ def _algorithm(library):
 
 def _make_env(env_id, env_kwargs):
     """With the Monitor that Stable-Baselines3's own `make_vec_env` puts around an environment."""
+    import cheap_envs  # noqa: F401 - registers the environments in a worker too
     import gymnasium as gym
-    import ppo_settings  # noqa: F401 - registers the environments in a worker too
     from stable_baselines3.common.monitor import Monitor
 
     return Monitor(gym.make(env_id, **env_kwargs))

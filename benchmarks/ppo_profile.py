@@ -20,7 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from ppo_candidate import Ours
 from ppo_settings import SETTINGS
-from result_rows import append, read
+from result_rows import replace
 
 from batchppo.logger import Logger
 
@@ -49,7 +49,7 @@ class Splits:
 def split(setting, candidate, iterations):
     """Returns a row: milliseconds of an iteration's parts, medians over iterations."""
     splits = Splits()
-    candidate.agent.set_logger(Logger(None, [splits]))
+    candidate.model.set_logger(Logger(None, [splits]))
     candidate.train(iterations + 1)
     rows = splits.rows[1:]  # the first one counts from the logger's birth
     medians = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
@@ -80,7 +80,6 @@ def main():
     parser.add_argument("--functions", type=int, default=0, help="how many functions to list")
     arguments = parser.parse_args()
     chosen = {name: one for name, one in SETTINGS.items() if arguments.only in name}
-    kept = [row for row in read(RESULTS) if row["setting"] not in chosen]
     rows = []
     for setting in chosen.values():
         candidate = Ours(setting)
@@ -91,9 +90,7 @@ def main():
         candidate.close()
         print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
         rows.append(row)
-    RESULTS.unlink(missing_ok=True)
-    for row in sorted([*kept, *rows], key=lambda row: list(SETTINGS).index(row["setting"])):
-        append(RESULTS, row)
+    replace(RESULTS, rows, "setting", SETTINGS)
 
 
 if __name__ == "__main__":

@@ -20,3 +20,20 @@ def append(path, row):
         if new:
             writer.writeheader()
         writer.writerow(row)
+
+
+def replace(path, rows, key, order):
+    """Writes rows in place of earlier ones with the same `key`, and keeps the others.
+
+    Args:
+        path: The file.
+        rows: What was measured now.
+        key: The column that tells what a row is of.
+        order: Values of that column, in the order in which rows are written; others come last.
+    """
+    measured = {row[key] for row in rows}
+    places = {value: place for place, value in enumerate(order)}
+    kept = [row for row in read(path) if row[key] not in measured]
+    path.unlink(missing_ok=True)
+    for row in sorted([*kept, *rows], key=lambda row: places.get(row[key], len(places))):
+        append(path, row)

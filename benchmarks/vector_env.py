@@ -15,7 +15,6 @@ Results are written to results/vector_env.csv.
 from __future__ import annotations
 
 import argparse
-import csv
 import functools
 import importlib.util
 import multiprocessing
@@ -33,44 +32,21 @@ import gymnasium as gym
 import numpy as np
 import psutil
 from bare_workers import BareWorkers
-from gymnasium.spaces import Box, Discrete
+from cheap_envs import Images
+from result_rows import replace
 
 import batchgym
 
 WORKERS = 2
 QUIET = 0.1
 RESULTS = Path(__file__).parent / "results"
-
-
-class ImageEnv(gym.Env):
-    """A cheap environment with large observations."""
-
-    observation_space = Box(0, 255, (84, 84, 4), np.uint8)
-    action_space = Discrete(4)
-
-    def __init__(self, render_mode=None):
-        self.frames = np.random.default_rng(0).integers(0, 255, (8, 84, 84, 4), np.uint8)
-        self.steps = 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.steps = 0
-        return self.frames[0], {}
-
-    def step(self, action):
-        self.steps += 1
-        return self.frames[self.steps % 8], 1.0, False, self.steps == 500, {}
-
-
-gym.register("Image84-v0", entry_point=ImageEnv)
-
 CASES = {
     "CartPole-v1 x64": ("CartPole-v1", 64),
     "CartPole-v1 x8": ("CartPole-v1", 8),
     "CartPole-v1 x1024": ("CartPole-v1", 1024),
     "HalfCheetah-v5 x64": ("HalfCheetah-v5", 64),
     "HalfCheetah-v5 x8": ("HalfCheetah-v5", 8),
-    "images 84x84x4 x16": ("Image84-v0", 16),
+    "images 84x84x4 x16": ("Images-v0", 16),
 }
 Slice = Callable[[float], float]
 
@@ -188,7 +164,7 @@ def candidates(env_id: str, num_envs: int) -> dict[str, Any]:
         "sync": lambda: vector_slice(gym.vector.SyncVectorEnv(fns)),
         "limit": lambda: limit_slice(env_id, num_envs),
     }
-    if env_id != "Image84-v0":
+    if env_id != "Images-v0":
         found["floor"] = lambda: vector_slice(BareWorkers(env_id, num_envs, WORKERS))
     if num_envs <= 64:
         found["async"] = lambda: vector_slice(gym.vector.AsyncVectorEnv(fns))
@@ -342,26 +318,12 @@ def measure_resources() -> list[dict[str, Any]]:
     return rows
 
 
-class SlowEnv(ImageEnv):
+class SlowEnv(Images):
     """Two seconds a step, spent asleep."""
 
     def step(self, action):
         time.sleep(2.0)
         return super().step(action)
-
-
-def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Writes rows, and keeps those of other cases that the file has."""
-    path.parent.mkdir(exist_ok=True)
-    if path.exists():
-        measured = {row["case"] for row in rows}
-        with path.open(newline="") as stream:
-            kept = [row for row in csv.DictReader(stream) if row["case"] not in measured]
-        rows = sorted([*kept, *rows], key=lambda row: [*CASES, row["case"]].index(row["case"]))
-    with path.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def main() -> None:
@@ -379,10 +341,10 @@ def main() -> None:
         for case in cases
         for row in measure(case, arguments.rounds, arguments.seconds, arguments.budget)
     ]
-    write(RESULTS / "vector_env.csv", rows)
+    replace(RESULTS / "vector_env.csv", rows, "case", CASES)
     if not arguments.only:
         print()
-        write(RESULTS / "vector_env_resources.csv", measure_resources())
+        replace(RESULTS / "vector_env_resources.csv", measure_resources(), "case", ())
 
 
 if __name__ == "__main__":
