@@ -24,9 +24,12 @@ class Preset:
     total_timesteps: int
     num_envs: int
     goal: float | None
-    agent: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    agent: Mapping[str, Any] = field(default_factory=dict)
     wrappers: tuple[str, ...] = ()
     source: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "agent", MappingProxyType(dict(self.agent)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the preset as JSON values."""
