@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from batchppo.acting import rollout_network
+from batchppo.environments import autoreset_mode
 from batchppo.episodes import EpisodeStatistics
 from batchppo.errors import NonFiniteError, SpaceError
 from batchppo.inputs import (
@@ -78,7 +79,7 @@ class RolloutCollector:
         env: the same.
         episodes: statistics of the last episodes.
         started: whether the environments have been reset.
-        valid_share: which share of the last rollout's rows were transitions.
+        valid_share: which share of the last rollout's rows were transitions; None where all are.
     """
 
     def __init__(
@@ -93,7 +94,8 @@ class RolloutCollector:
         self.episodes = EpisodeStatistics(env.num_envs, window)
         self.started = False
         self.n_steps = n_steps
-        self.valid_share = 1.0
+        self._has_resets = autoreset_mode(env) is AutoresetMode.NEXT_STEP
+        self.valid_share = 1.0 if self._has_resets else None
         self._policy = policy
         self._rng = rng
         self._stepper = Stepper(env)
@@ -177,7 +179,8 @@ class RolloutCollector:
                 return None
             if timesteps >= goal:
                 break
-        self.valid_share = (timesteps - before) / ((t + 1) * self.env.num_envs)
+        share = (timesteps - before) / ((t + 1) * self.env.num_envs)
+        self.valid_share = share if self._has_resets or share < 1.0 else None
         return t + 1
 
     def _encode(

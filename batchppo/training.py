@@ -41,27 +41,29 @@ class Training:
         return 1.0 - timesteps / self.goal
 
     def next_steps(
-        self, timesteps: int, n_steps: int, num_envs: int, valid_share: float = 1.0
+        self, timesteps: int, n_steps: int, num_envs: int, valid_share: float | None = None
     ) -> int:
         """Returns how many steps per environment the next rollout has at the most.
 
         Full rollouts, except that the end is met exactly (to one step of all environments): what is
-        left, if it is more than one rollout but less than one and a half, becomes two equal ones.
-        An update from a handful of rows would undo what many have taught.
+        left, if it is a little more than one rollout, becomes two equal ones. An update from a
+        handful of rows would undo what many have taught.
 
         Args:
             timesteps: environment steps made so far.
             n_steps: steps of a full rollout.
             num_envs: how many environments there are.
-            valid_share: which share of the rows were transitions so far. Where some were resets,
-                a little more is planned for; the rollout ends when the goal is met.
+            valid_share: which share of the last rows were transitions; None where all rows are.
+                Where some may be resets, also if none was lately, what remains is not known so
+                well: the last rollout gets room for more, and ends when the goal is met.
         """
-        remaining = math.ceil((self.goal - timesteps) / (num_envs * valid_share))
-        if valid_share < 1.0:
-            remaining = math.ceil(1.1 * remaining) + 1
-        if n_steps < remaining < 1.5 * n_steps:
+        remaining = math.ceil((self.goal - timesteps) / (num_envs * (valid_share or 1.0)))
+        room, few = remaining, 1.5
+        if valid_share is not None:
+            room, few = math.ceil(1.25 * remaining) + 2, 2.0
+        if n_steps < room < few * n_steps:
             return math.ceil(remaining / 2)
-        return min(remaining, n_steps)
+        return min(room, n_steps)
 
     def on_step(self, locals_: dict[str, Any]) -> bool:
         """Tells the callback of a step; returns whether training goes on."""

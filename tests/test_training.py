@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batchppo.logger import Logger
@@ -45,6 +45,9 @@ def test_progress_runs_from_1_to_0():
 
 
 @given(st.integers(500, 5000), st.floats(0.7, 0.99), st.integers(0, 100))
+@example(500, 0.96875, 40)  # a rollout without a reset, before the last one
+@example(3755, 0.7149033608705685, 26)
+@example(500, 0.8671875, 22)
 def test_resets_among_the_rows_leave_no_small_rollout_either(total, share, seed):
     """Rows count with some probability, as in autoreset mode NEXT_STEP."""
     run, done, n_steps, num_envs = training(total), 0, 20, 8
