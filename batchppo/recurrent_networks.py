@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from batchppo.actions import ActionDistribution
 from batchppo.architecture import Architecture
+from batchppo.cell_equations import EQUATIONS
 from batchppo.inputs import ACTOR_STATE, CRITIC_STATE, EPISODE_START
 from batchppo.networks import (
     ActorCritic,
@@ -20,6 +21,7 @@ from batchppo.networks import (
 )
 from batchppo.observations import ObservationEncoder
 from batchppo.recurrence import GATES, STATES
+from batchppo.through_time import run_through_time
 
 
 class RecurrentActorCritic(ActorCritic):
@@ -134,7 +136,7 @@ class RecurrentActorCritic(ActorCritic):
 
 
 class Cell:
-    """A recurrent cell, see `recurrence.py` for its equations.
+    """A recurrent cell, see `cell_equations.py` for its equations.
 
     Args:
         kind: "lstm" or "gru".
@@ -151,7 +153,7 @@ class Cell:
         gates = GATES[kind] * width
         glorot = keras.initializers.GlorotUniform(seed=seed)
         orthogonal = keras.initializers.Orthogonal(seed=seed + 1)
-        self._kind = kind
+        self._equations = EQUATIONS[kind]
         self._width = width
         self.state_size = STATES[kind] * width
         self._kernel = keras.Variable(glorot, shape=(inputs, gates), name="kernel")
@@ -175,13 +177,13 @@ class Cell:
     def step(self, gates: tf.Tensor, state: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
         """Returns the states behind one row, [n, state]; they begin at 0 where `starts`, [n]."""
         state = tf.where(starts[:, None], 0.0, state)
-        kernel = tf.convert_to_tensor(self._recurrent)
-        return (_lstm if self._kind == "lstm" else _gru)(gates, state, kernel)
+        return self._equations.forward(gates, state, tf.convert_to_tensor(self._recurrent))[0]
 
     def run(self, features: tf.Tensor, state: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
         """Returns the states behind each row, [S, L, state], of features [S, L, inputs]."""
-        time_major = tf.transpose(self.gates(features), (1, 0, 2)), tf.transpose(starts)
-        states = tf.scan(lambda before, row: self.step(row[0], before, row[1]), time_major, state)
+        gates = tf.transpose(self.gates(features), (1, 0, 2))
+        kernel = tf.convert_to_tensor(self._recurrent)
+        states = run_through_time(self._equations, gates, state, tf.transpose(starts), kernel)
         return tf.transpose(states, (1, 0, 2))
 
     def outputs(self, states: tf.Tensor) -> tf.Tensor:
@@ -201,21 +203,6 @@ def make_network(
 
 
 _PER_SEQUENCE = (ACTOR_STATE, CRITIC_STATE)
-
-
-def _lstm(gates: tf.Tensor, state: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    hidden, cell = tf.split(state, 2, axis=-1)
-    i, f, g, o = tf.split(gates + hidden @ kernel, 4, axis=-1)
-    cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
-    return tf.concat([tf.sigmoid(o) * tf.tanh(cell), cell], axis=-1)
-
-
-def _gru(gates: tf.Tensor, state: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    width = state.shape[-1]
-    update_reset = tf.sigmoid(gates[:, : 2 * width] + state @ kernel[:, : 2 * width])
-    z, r = tf.split(update_reset, 2, axis=-1)
-    candidate = tf.tanh(gates[:, 2 * width :] + (r * state) @ kernel[:, 2 * width :])
-    return z * state + (1.0 - z) * candidate
 
 
 def _flat(array: tf.Tensor) -> tf.Tensor:
