@@ -32,7 +32,7 @@ class ObservationEncoder:
         space: the same.
         size: how many numbers the vector has.
         numeric: which of them are measurements, and so to be normalized, shape [size].
-        images: the shapes of the images, by name.
+        images: the shapes of the images, by name, channels last.
         masked: whether the observations bring action masks.
 
     Raises:
@@ -50,8 +50,11 @@ class ObservationEncoder:
             _require_mask_size(leaves.pop((ACTION_MASK,)).width, mask_size)
         pictures = {path: leaf for path, leaf in leaves.items() if images and is_image(leaf.space)}
         self._images = {".".join(path) or "image": path for path in pictures}
+        shapes = {name: pictures[path].space.shape for name, path in self._images.items()}
+        self._moved = {name for name, shape in shapes.items() if has_channels_first(shape)}
         self.images = {
-            name: tuple(pictures[path].space.shape or ()) for name, path in self._images.items()
+            name: (*shape[1:], shape[0]) if name in self._moved else tuple(shape)
+            for name, shape in shapes.items()
         }
         self._vector = [(path, leaf) for path, leaf in leaves.items() if path not in pictures]
         widths = [leaf.width for _, leaf in self._vector]
@@ -67,7 +70,10 @@ class ObservationEncoder:
             columns = [leaf.encode(np.asarray(_at(batch, path))) for path, leaf in self._vector]
             inputs[VECTOR] = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
         for name, path in self._images.items():
-            inputs[name] = np.asarray(_at(batch, path))
+            image = np.asarray(_at(batch, path))
+            inputs[name] = (
+                np.ascontiguousarray(np.moveaxis(image, 1, -1)) if name in self._moved else image
+            )
         if self.masked:
             mask = np.asarray(batch[ACTION_MASK])
             inputs[ACTION_MASK] = mask.reshape(len(mask), -1).astype(np.bool_)
@@ -149,8 +155,16 @@ class _Leaf:
 
 
 def is_image(space: spaces.Space[Any]) -> bool:
-    """Returns whether a space is of pictures: a Box of uint8, height x width x channels."""
+    """Returns whether a space is of pictures: a Box of uint8 with three axes.
+
+    They are height, width and channels, or the channels come first: see `has_channels_first`.
+    """
     return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) == 3
+
+
+def has_channels_first(shape: tuple[int, ...]) -> bool:
+    """Returns whether the first axis of a picture is the shortest: channels, or stacked frames."""
+    return shape[0] < min(shape[1:])
 
 
 def _require_mask_size(came: int, expected: int | None) -> None:

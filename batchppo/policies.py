@@ -48,13 +48,7 @@ def policy_encoder(policy: str, space: Space[Any], action_space: Space[Any]) -> 
 def _require_image(space: Space[Any]) -> None:
     if not is_image(space):
         raise SpaceError(
-            f"CnnPolicy reads images, a Box of uint8 with shape (height, width, channels); got "
-            f"{space}. Use MlpPolicy for vectors and MultiInputPolicy for a Dict"
-        )
-    first, _, last = space.shape or (0, 0, 0)
-    if first < last and first in (1, 2, 3, 4):
-        raise SpaceError(
-            f"CnnPolicy reads images with the channels last, got shape {space.shape}, which looks "
-            f"like channels first; move them with gymnasium.wrappers.TransformObservation(env, "
-            f"lambda image: image.transpose(1, 2, 0), ...)"
+            f"CnnPolicy reads images, a Box of uint8 with shape (height, width, channels) or "
+            f"(channels, height, width); got {space}. Use MlpPolicy for vectors and "
+            f"MultiInputPolicy for a Dict"
         )

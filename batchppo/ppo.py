@@ -51,7 +51,7 @@ class BatchPPO:
     normalized inside of the agent, with statistics that are saved with it.
 
     Args:
-        policy: "MlpPolicy" (dense networks), "CnnPolicy" (images of uint8, channels last) or
+        policy: "MlpPolicy" (dense networks), "CnnPolicy" (images of uint8) or
             "MultiInputPolicy" (Dict observations); each also with memory, as "MlpLstmPolicy" and
             "MlpGruPolicy".
         env: an id (made with batchgym in worker processes), any `gymnasium.vector.VectorEnv` in

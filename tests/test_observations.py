@@ -135,6 +135,21 @@ def test_images_stay_images_where_asked_for():
     assert ObservationEncoder(space).size == 3 + 2 * 36 * 40 * 3
 
 
+def test_the_channels_of_images_may_come_first():
+    """Stacked frames do: [4, 84, 84]."""
+    space = spaces.Dict(frames=spaces.Box(0, 255, (2, 36, 40), np.uint8), eye=PICTURE)
+    encoder = ObservationEncoder(space, images=True)
+    assert encoder.images == {"frames": (36, 40, 2), "eye": (36, 40, 3)}
+    frames = np.random.default_rng(1).integers(256, size=(5, 2, 36, 40), dtype=np.uint8)
+    eyes = np.zeros((5, 36, 40, 3), np.uint8)
+    encoded = encoder.encode({"frames": frames, "eye": eyes})
+    assert encoded["frames"].shape == (5, 36, 40, 2)
+    assert encoded["frames"][3, 17, 30, 1] == frames[3, 1, 17, 30]
+    assert encoded["eye"] is eyes
+    flat = ObservationEncoder(space["frames"]).encode(frames)["vector"]
+    np.testing.assert_array_equal(flat, frames.reshape(5, -1))
+
+
 def test_an_action_mask_is_no_part_of_the_observation():
     space = spaces.Dict(action_mask=spaces.MultiBinary(4), speed=BOX)
     encoder = ObservationEncoder(space, mask_size=4)
