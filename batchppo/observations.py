@@ -50,7 +50,7 @@ class ObservationEncoder:
             _require_mask_size(leaves.pop((ACTION_MASK,)).width, mask_size)
         pictures = {path: leaf for path, leaf in leaves.items() if images and is_image(leaf.space)}
         self._images = {".".join(path) or "image": path for path in pictures}
-        shapes = {name: pictures[path].space.shape for name, path in self._images.items()}
+        shapes = {name: pictures[path].space.shape or () for name, path in self._images.items()}
         self._moved = {name for name, shape in shapes.items() if has_channels_first(shape)}
         self.images = {
             name: (*shape[1:], shape[0]) if name in self._moved else tuple(shape)

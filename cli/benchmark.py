@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from .group import new_command
-from .options import COUNT, complete_tasks, environment_options, json_option
+from .options import COUNT, SECONDS, complete_tasks, environment_options, json_option
 
 
 @new_command(name="benchmark")
@@ -30,7 +30,7 @@ from .options import COUNT, complete_tasks, environment_options, json_option
 @click.option(
     "--seconds",
     metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True, max=3600),
+    type=SECONDS,
     default=3.0,
     show_default=True,
     help="How long to train with each combination, after everything is compiled.",

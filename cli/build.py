@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 import batchgym
 import batchppo
 
+from .atari import without_greeting
 from .errors import BadInput, CommandFailed
 from .policy_choice import suitable_policy
 from .process import prepare_headless_rendering, require_display, silent_tensorflow
@@ -72,7 +73,8 @@ def make_rendering_env(environment: EnvConfig, mode: str) -> gymnasium.Env[Any, 
         require_display()
     else:
         prepare_headless_rendering(environment.id, spec.entry_point)
-    env: gymnasium.Env[Any, Any] = gymnasium.make(spec, render_mode=mode, **environment.kwargs)
+    arguments = {**environment.kwargs, "render_mode": mode}
+    env: gymnasium.Env[Any, Any] = gymnasium.make(without_greeting(spec), **arguments)
     if env.render_mode != mode:
         env.close()
         raise CommandFailed(
@@ -123,9 +125,8 @@ def _make_vector_env(
     environment: EnvConfig, num_envs: int, num_workers: int | None
 ) -> VectorEnv[Any, Any, Any]:
     import_modules(environment.imports)
-    find_spec(environment.id)
     return batchgym.make_vec(
-        environment.id,
+        without_greeting(find_spec(environment.id)),
         num_envs,
         num_workers=num_workers,
         autoreset_mode=AutoresetMode.SAME_STEP,  # no step is spent on a reset

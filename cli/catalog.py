@@ -1,7 +1,6 @@
 """What is registered with Gymnasium, and what an agent can be trained on."""
 
 import contextlib
-import importlib.util
 import json
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,10 +15,12 @@ from batchppo.actions import action_distribution
 from batchppo.errors import SpaceError
 from batchppo.observations import ObservationEncoder
 
+from .atari import register_atari
 from .console import messages, results
 from .errors import CommandFailed
 from .extras import require_extra_of
-from .task import import_atari, import_modules
+from .space_text import brief
+from .task import import_modules
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,7 @@ def find_environments(
 ) -> list[Environment]:
     """Make each registered environment whose id contains `pattern`, and look at its spaces."""
     import_modules(modules)
-    if importlib.util.find_spec("ale_py") is not None:
-        import_atari()
+    register_atari()
     found = [
         spec
         for key, spec in gymnasium.registry.items()
@@ -103,17 +103,7 @@ def _look_at(spec: EnvSpec) -> Environment:
             action_distribution(actions)
         except SpaceError:
             problem = "no: spaces"
-        return Environment(spec.id, _describe(observations), _describe(actions), problem)
-
-
-def _describe(space: gymnasium.Space[object]) -> str:
-    """Return a space in few characters: its kind and its size."""
-    if isinstance(space, gymnasium.spaces.Box):
-        shape = "x".join(map(str, space.shape))
-        return f"Box {shape} {space.dtype}"
-    if isinstance(space, gymnasium.spaces.Discrete):
-        return f"Discrete {space.n}"
-    return type(space).__name__
+        return Environment(spec.id, brief(observations), brief(actions), problem)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """Learning curves of runs, put together over seeds."""
 
-import csv
 import dataclasses
 import json
 from collections.abc import Iterable
@@ -8,18 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .confidence import bootstrap_interval
-from .errors import BadInput
+from .logged import Array, read_metric
 from .run_config import RunConfig
 from .run_folder import RunFolder, find_runs
-from .suggestions import did_you_mean
 
-_STEPS = "time/total_timesteps"
 _POINTS = 200
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ def load_curves(names: Iterable[str], logdir: Path, metric: str) -> list[Curve]:
 
 def _curve(group: list[tuple[RunConfig, RunFolder]], firsts: list[RunConfig], metric: str) -> Curve:
     config = group[0][0]
-    series = [_read(run.progress, metric) for _, run in group]
+    series = [read_metric(run.progress, metric) for _, run in group]
     # Only steps that all runs have reached: a mean over fewer and fewer runs would mislead.
     begin, end = max(steps[0] for steps, _ in series), min(steps[-1] for steps, _ in series)
     steps = np.linspace(begin, end, _POINTS)
@@ -78,25 +72,6 @@ def _curve(group: list[tuple[RunConfig, RunFolder]], firsts: list[RunConfig], me
         mean=values.mean(axis=0),
         interval=bootstrap_interval(values) if len(group) > 1 else None,
     )
-
-
-def _read(path: Path, metric: str) -> tuple[Array, Array]:
-    """Return steps and values of a column of `progress.csv`."""
-    if not path.is_file():
-        raise BadInput(f"{path} does not exist: this run has logged nothing yet")
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        rows = list(reader)
-    columns = reader.fieldnames or []
-    if metric not in columns:
-        raise BadInput(f"{path} has no column {metric!r}.{did_you_mean(metric, columns)}")
-    points = [
-        (float(row[_STEPS]), float(row[metric])) for row in rows if row[_STEPS] and row[metric]
-    ]
-    if not points:
-        raise BadInput(f"{path} has no value of {metric!r} yet")
-    steps, values = np.array(points).T
-    return steps, values
 
 
 def _differences(config: RunConfig, rivals: list[RunConfig]) -> list[str]:

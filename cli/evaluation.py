@@ -13,6 +13,7 @@ import batchppo
 
 from .build import closing, load_policy, make_evaluation_env, recall
 from .console import results
+from .fitting import require_fitting
 from .formatting import significant
 from .outcome import Evaluation
 from .run_folder import Choice
@@ -52,6 +53,9 @@ def evaluate(choice: Choice, episodes: int, seed: int, stochastic: bool) -> Iter
     policy = load_policy(model, seed)
     for deterministic in (True, False) if stochastic else (True,):
         with closing(make_evaluation_env(environment, episodes)) as env:
+            require_fitting(
+                policy, model, environment.id, env.single_observation_space, env.single_action_space
+            )
             returns, lengths = batchppo.evaluate_policy(
                 policy,
                 env,

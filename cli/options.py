@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,39 @@ class WholeNumber(click.ParamType[int]):
         return number
 
 
+class FiniteNumber(click.ParamType[float]):
+    """A number that is neither infinite nor NaN, which no comparison would ever stop.
+
+    Args:
+        above: What it must be greater than; None for any number.
+        most: What it must not be greater than.
+    """
+
+    name = "number"
+
+    def __init__(self, above: float | None = None, most: float | None = None) -> None:
+        self._above = above
+        self._most = most
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        """Return the number that the command line means."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number.", param, context)
+        if self._above is not None and number <= self._above:
+            self.fail(f"{value} is out of range: it must be above {self._above:g}.", param, context)
+        if self._most is not None and number > self._most:
+            self.fail(
+                f"{value} is out of range: it must be at most {self._most:g}.", param, context
+            )
+        return number
+
+
 def _read_whole(text: str) -> int:
     try:
         return int(text)
@@ -50,6 +84,8 @@ def _read_whole(text: str) -> int:
 COUNT = WholeNumber(least=1, most=10**15)
 FPS = WholeNumber(least=1, most=240)
 SEED = WholeNumber(least=0, most=LARGEST_SEED)
+RETURN = FiniteNumber()
+SECONDS = FiniteNumber(above=0.0, most=3600.0)
 
 
 def complete_tasks(

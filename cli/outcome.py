@@ -107,12 +107,27 @@ def load_evaluations(path: Path) -> list[Evaluation]:
     if not path.exists():
         return []
     try:
-        return [
-            Evaluation(entry["timesteps"], tuple(entry["returns"]), tuple(entry["lengths"]))
-            for entry in json.loads(path.read_text(encoding="utf-8"))
-        ]
-    except (ValueError, TypeError, KeyError) as error:
-        raise BadInput(f"{path}: not a list of evaluations ({error!r})") from error
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"{path}: not a JSON file ({error})") from error
+    if not isinstance(entries, list):
+        raise BadInput(f"{path}: expected a list of evaluations, got {entries!r}")
+    return [_evaluation(entry, f"{path}, evaluation {i}") for i, entry in enumerate(entries, 1)]
+
+
+def _evaluation(entry: Any, where: str) -> Evaluation:
+    """Return an evaluation as JSON holds it, or say what does not fit."""
+    names = ("timesteps", "returns", "lengths")
+    if not isinstance(entry, dict) or entry.keys() != set(names):
+        raise BadInput(f"{where}: expected an object with {', '.join(names)}, got {entry!r}")
+    timesteps, returns, lengths = (entry[name] for name in names)
+    if type(timesteps) is not int:
+        raise BadInput(f"{where}: timesteps must be a whole number, got {timesteps!r}")
+    for name, values in (("returns", returns), ("lengths", lengths)):
+        is_list = isinstance(values, list) and values
+        if not is_list or not all(type(value) in (int, float) for value in values):
+            raise BadInput(f"{where}: {name} must be a list of numbers, got {values!r}")
+    return Evaluation(timesteps, tuple(returns), tuple(lengths))
 
 
 def _summary(evaluation: Evaluation) -> dict[str, float]:

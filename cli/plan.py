@@ -2,7 +2,6 @@
 
 import dataclasses
 import secrets
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,17 @@ from typing import Any
 
 from .errors import BadInput
 from .options import LARGEST_SEED
-from .run_config import EnvConfig, RunConfig
+from .run_config import EnvConfig, RunConfig, as_whole
 from .seeds import parse_seeds
-from .settings import check_settings, parse_literal, parse_settings, split_assignment
+from .settings import (
+    check_settings,
+    parse_literal,
+    parse_settings,
+    split_assignment,
+    typed_settings,
+)
 from .task import find_task
+from .toml import read_toml
 
 # Option -> setting of the run: those that may differ when a run is resumed, and all.
 _RESUMABLE = {
@@ -98,34 +104,51 @@ def plan_runs(
 
 def _base(task_name: str | None, file: Path | None, options: TrainOptions) -> RunConfig:
     """Return the settings before the options change them."""
-    if file is not None and file.suffix == ".json":
+    if file is None:
+        return _config_of(task_name, {}, options)
+    if file.suffix == ".json":
         base = RunConfig.load(file)
-        return base if task_name is None else dataclasses.replace(base, task=task_name)
-    document = {} if file is None else _read_toml(file)
-    name = document.pop("task", None) if task_name is None else task_name
-    if file is not None and name is None:
-        raise BadInput(f'{file} names no task: add a line like task = "cartpole", or give a TASK')
-    if not isinstance(name, str) or not name.strip():
-        raise BadInput(f"TASK must be a preset or the id of an environment, got {name!r}")
-    base = _config_of(name, document, options)
-    return base if file is None else base.updated(document, str(file))
+        if task_name is not None:
+            base = dataclasses.replace(base, task=find_task(task_name, options.imports).name)
+    else:
+        document = read_toml(file)
+        named = document.pop("task", None)
+        if task_name is None and named is None:
+            raise BadInput(
+                f'{file} names no task: add a line like task = "cartpole", or give a TASK'
+            )
+        name = named if task_name is None else task_name
+        base = _config_of(name, document, options).updated(document, str(file))
+    base = dataclasses.replace(base, agent=typed_settings(base.agent, f"{file}: "))
+    check_settings(base.agent, f"{file}: ")
+    if task_name is not None:
+        _require_same_environment(task_name, file, base, options)
+    return base
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file}: neither the config.json of a run nor TOML ({error})") from error
+def _require_same_environment(
+    task_name: str, file: Path, base: RunConfig, options: TrainOptions
+) -> None:
+    """Raise BadInput if a file is for another environment than the task on the command line."""
+    env_id = find_task(task_name, options.imports).preset.env_id
+    if base.environment.id != env_id:
+        raise BadInput(
+            f"{file} is for the environment {base.environment.id}, {task_name} means {env_id}: "
+            "leave TASK out, or take the environment out of the file"
+        )
 
 
-def _config_of(task_name: str, document: Mapping[str, Any], options: TrainOptions) -> RunConfig:
+def _config_of(name: object, document: Mapping[str, Any], options: TrainOptions) -> RunConfig:
     """Return the settings that a task starts from, with a new seed.
 
     Evaluations follow from the number of steps, wherever that comes from.
     """
-    task = find_task(task_name, options.imports)
+    if not isinstance(name, str) or not name.strip():
+        raise BadInput(f"TASK must be a preset or the id of an environment, got {name!r}")
+    task = find_task(name, [*options.imports, *_imports_of(document)])
     preset = task.preset
-    total = options.timesteps or document.get("total_timesteps") or preset.total_timesteps
+    given = as_whole(document.get("total_timesteps"))
+    total = options.timesteps or given or preset.total_timesteps
     every = total // _EVALUATIONS if isinstance(total, int) else 1
     return RunConfig(
         task=task.name,
@@ -137,6 +160,13 @@ def _config_of(task_name: str, document: Mapping[str, Any], options: TrainOption
         eval_episodes=_DEFAULT_EPISODES,
         agent=dict(preset.agent),
     )
+
+
+def _imports_of(document: Mapping[str, Any]) -> list[str]:
+    """Return the modules that a file of settings imports; what is none of them is told later."""
+    environment = document.get("environment")
+    modules = environment.get("imports") if isinstance(environment, Mapping) else None
+    return [name for name in modules if isinstance(name, str)] if isinstance(modules, list) else []
 
 
 def _changes(base: RunConfig, options: TrainOptions) -> dict[str, Any]:

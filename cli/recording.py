@@ -13,6 +13,7 @@ from .build import load_policy, make_rendering_env, recall
 from .console import messages, results
 from .errors import CommandFailed
 from .extras import require_extra
+from .fitting import require_fitting
 from .formatting import duration, significant
 from .run_folder import Choice
 from .video import check_output, open_video
@@ -54,6 +55,7 @@ def record(
     path = output or _free_name(model.parent)
     console = messages()
     with make_rendering_env(environment, "rgb_array") as env:
+        require_fitting(policy, model, environment.id, env.observation_space, env.action_space)
         rate = fps or env.metadata.get("render_fps") or _DEFAULT_FPS
         with open_video(path, rate) as video, console.status("Drawing ...") as status:
 
@@ -75,6 +77,7 @@ def watch(choice: Choice, episodes: int, max_steps: int | None, seed: int) -> No
     model, environment = recall(choice)
     policy = load_policy(model, seed)
     with make_rendering_env(environment, "human") as env:
+        require_fitting(policy, model, environment.id, env.observation_space, env.action_space)
         for number in range(episodes):
             episode = _play(policy, env, seed + number, max_steps, lambda _step: None)
             messages().print(

@@ -9,28 +9,55 @@ from rich.table import Table
 from rich.text import Text
 
 from .console import messages, results
+from .errors import CommandFailed
 from .formatting import duration, mean_and_std, significant
 from .outcome import Evaluation, Outcome
+from .series import Series
 
 
-def show_outcomes(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
-    """Print what became of one training or several: a table for people, JSON for programs."""
-    last = outcomes[-1]
-    if last.exit_code:
+def show_outcome(outcome: Outcome, as_json: bool, quiet: bool) -> None:
+    """Print what became of a training: a table for people, JSON for programs."""
+    _tell_interrupted(outcome)
+    console = results()
+    if as_json:
+        console.out(json.dumps(outcome.to_json(), indent=2), highlight=False)
+    elif not quiet and not outcome.exit_code:
+        console.print()
+        console.print(_table_of_one(outcome))
+        _show_next_steps(console, [outcome])
+
+
+def show_series(series: Series, as_json: bool, quiet: bool) -> None:
+    """Print what became of trainings with several seeds: those that ended well in any case."""
+    for outcome in series.outcomes:
+        _tell_interrupted(outcome)
+    console = results()
+    if as_json:
+        document = [outcome.to_json() for outcome in series.outcomes]
+        document += [failure.to_json() for failure in series.failures]
+        console.out(json.dumps(document, indent=2), highlight=False)
+    elif series.finished and not quiet:
+        console.print()
+        console.print(_table_of_seeds(series.finished))
+        _show_next_steps(console, series.finished)
+    if series.skipped:
+        messages().print(f"Not trained: {_named(series.skipped)}.")
+    if series.failures:
+        seeds = [failure.seed for failure in series.failures]
+        CommandFailed(f"{_named(seeds)} failed").show()
+
+
+def _tell_interrupted(outcome: Outcome) -> None:
+    if outcome.exit_code:
         messages().print(
-            f"Interrupted after {last.timesteps:,} steps; the agent so far is saved in "
-            f"{last.folder}/model.zip",
+            f"Interrupted after {outcome.timesteps:,} steps; the agent so far is saved in "
+            f"{outcome.folder}/model.zip",
             soft_wrap=True,
         )
-    if as_json:
-        documents = [outcome.to_json() for outcome in outcomes]
-        document = documents[0] if len(documents) == 1 else documents
-        results().out(json.dumps(document, indent=2), highlight=False)
-    elif not quiet and not last.exit_code:
-        console = results()
-        console.print()
-        console.print(_table_of_one(last) if len(outcomes) == 1 else _table_of_seeds(outcomes))
-        _show_next_steps(console, outcomes)
+
+
+def _named(seeds: Sequence[int]) -> str:
+    return f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
 
 
 def _table_of_one(outcome: Outcome) -> Table:
@@ -85,6 +112,7 @@ def _show_next_steps(console: Console, outcomes: Sequence[Outcome]) -> None:
     runs = " ".join(str(outcome.folder) for outcome in outcomes)
     lines = (
         f"batchppo eval {runs}",
+        *([f"batchppo plot {runs}"] if len(outcomes) > 1 else []),
         f"batchppo render {outcomes[-1].folder}",
         f"tensorboard --logdir {outcomes[-1].folder.parent.parent}",
     )

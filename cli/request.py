@@ -1,6 +1,5 @@
 """What `batchppo train` is to train: a new run, a run for each of several seeds, or an old run."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import click
 from .errors import BadInput
 from .plan import TrainOptions, cannot_resume_with, plan_runs, resumable_changes
 from .run import Run, new_run, resumed_run
+from .run_config import RunConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,8 @@ class Request:
         if self.task is None and self.file is None and self.resume is None:
             raise click.UsageError("Missing argument 'TASK' (or --config FILE, or --resume RUN).")
 
-    def runs(self, options: TrainOptions, logdir: Path) -> Iterator[Run]:
-        """Yield the runs to train; the folder of each is made when its turn comes.
+    def run(self, options: TrainOptions, logdir: Path) -> Run:
+        """Return the one run to train: a new one, in a new folder, or an old one.
 
         Args:
             options: What the command line changes of the settings.
@@ -42,13 +42,25 @@ class Request:
             BadInput: The command line contradicts itself, or names what does not exist.
         """
         if self.resume is not None:
-            others = {"TASK": self.task, "--config": self.file, "--seeds": self.seeds}
-            given = [name for name, value in others.items() if value is not None]
-            if given:
-                raise cannot_resume_with(given)
-            yield resumed_run(self.resume, logdir, resumable_changes(options))
-            return
-        if self.seeds is not None and options.seed is not None:
+            self._require_alone()
+            return resumed_run(self.resume, logdir, resumable_changes(options))
+        (config,) = plan_runs(self.task, self.file, None, options)
+        return new_run(config, logdir)
+
+    def configs(self, options: TrainOptions) -> list[RunConfig]:
+        """Return the settings of the new runs to train, one for each of the seeds.
+
+        Raises:
+            BadInput: The command line contradicts itself, or names what does not exist.
+        """
+        self._require_alone()
+        if options.seed is not None:
             raise BadInput("--seed and --seeds exclude each other")
-        for config in plan_runs(self.task, self.file, self.seeds, options):
-            yield new_run(config, logdir)
+        return plan_runs(self.task, self.file, self.seeds, options)
+
+    def _require_alone(self) -> None:
+        """Raise BadInput if an old run is named beside what a new one is made of."""
+        others = {"TASK": self.task, "--config": self.file, "--seeds": self.seeds}
+        given = [name for name, value in others.items() if value is not None]
+        if self.resume is not None and given:
+            raise cannot_resume_with(given)

@@ -5,8 +5,7 @@ import io
 from pathlib import Path
 
 from .files import write_bytes, write_text
-
-_STEPS = "time/total_timesteps"
+from .logged import STEPS
 
 
 def rewind_csv(path: Path, timesteps: int) -> None:
@@ -31,7 +30,7 @@ def rewind_csv(path: Path, timesteps: int) -> None:
 
 def _is_kept(row: dict[str, str], timesteps: int) -> bool:
     is_whole = None not in row.values() and None not in row
-    steps = row.get(_STEPS) or ""
+    steps = row.get(STEPS) or ""
     return is_whole and steps.isdigit() and int(steps) <= timesteps
 
 

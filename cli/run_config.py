@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 from .errors import BadInput
 from .files import write_text
+from .options import LARGEST_SEED
 from .suggestions import did_you_mean
 
 _FORMAT = 1
@@ -30,6 +32,15 @@ class EnvConfig:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     wrappers: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(isinstance(self.id, str) and self.id, "id", "the id of an environment", self.id)
+        _require(isinstance(self.kwargs, Mapping), "kwargs", "a table", self.kwargs)
+        for key, value in self.kwargs.items():
+            _require(_is_storable(value), f"kwargs.{key}", "numbers, texts and lists", value)
+        for name, texts in (("wrappers", self.wrappers), ("imports", self.imports)):
+            is_list = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
+            _require(is_list, name, "a list of texts", texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +74,18 @@ class RunConfig:
     agent: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        is_name = isinstance(self.task, str) and Path(self.task).name == self.task
+        _require(is_name and self.task not in ("", ".."), "task", "the name of a folder", self.task)
         for name in ("total_timesteps", "num_envs", "eval_every", "eval_episodes"):
             _require_count(name, getattr(self, name))
         for name in ("num_workers", "checkpoint_every"):
             if getattr(self, name) is not None:
                 _require_count(name, getattr(self, name))
-        if type(self.seed) is not int or self.seed < 0:
-            raise BadInput(f"seed must be a whole number of at least 0, got {self.seed!r}")
+        is_seed = type(self.seed) is int and 0 <= self.seed <= LARGEST_SEED
+        _require(is_seed, "seed", f"a whole number from 0 to {LARGEST_SEED}", self.seed)
+        is_return = type(self.stop_at) in (int, float) and math.isfinite(self.stop_at or 0.0)
+        _require(self.stop_at is None or is_return, "stop_at", "a number", self.stop_at)
+        _require(isinstance(self.agent, Mapping), "agent", "a table", self.agent)
 
     def updated(self, changes: Mapping[str, Any], where: str) -> Self:
         """Return these settings with changes; those of agent and environment are merged in.
@@ -116,9 +132,23 @@ class RunConfig:
 
 
 def load_about(path: Path) -> dict[str, Any]:
-    """Return what `RunConfig.save` was told about the run."""
-    about: dict[str, Any] = _read(path).get("about", {})
-    return about
+    """Return what `RunConfig.save` was told about the run.
+
+    Raises:
+        BadInput: The file is none of ours, or this part of it is not as it was written.
+    """
+    about = _read(path).get("about", {})
+    kinds: dict[str, Any] = {"resumed": list, "git": (dict, type(None)), "versions": dict}
+    _require(isinstance(about, dict), f"{path}: about", "a table", about)
+    for name in kinds.keys() & about.keys():
+        fits = isinstance(about[name], kinds[name])
+        _require(fits, f"{path}: about.{name}", "as batchppo wrote it", about[name])
+    return dict(about)
+
+
+def as_whole(value: Any) -> Any:
+    """Return a number such as 1e6 as the whole number that it is, and anything else as it came."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -135,15 +165,42 @@ def _build(kind: type[T], values: Any, where: str) -> T:
     """Make a dataclass from what JSON held, or say what does not fit."""
     if not isinstance(values, dict):
         raise BadInput(f"{where}: expected an object, got {values!r}")
-    names = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    for unknown in values.keys() - names:
-        raise BadInput(f"{where}: unknown setting {unknown!r}.{did_you_mean(unknown, names)}")
+    fields = {entry.name: entry for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for unknown in values.keys() - fields.keys():
+        raise BadInput(f"{where}: unknown setting {unknown!r}.{did_you_mean(unknown, fields)}")
+    missing = [name for name in fields if name not in values and _is_required(fields[name])]
+    if missing:
+        raise BadInput(f"{where}: missing {', '.join(map(repr, missing))}")
     try:
-        return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
-    except (TypeError, BadInput) as error:
+        return kind(**{key: _as_field(fields[key], value) for key, value in values.items()})
+    except BadInput as error:
         raise BadInput(f"{where}: {error}") from error
 
 
+def _is_required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is field.default_factory is dataclasses.MISSING
+
+
+def _as_field(field: "dataclasses.Field[Any]", value: Any) -> Any:
+    """Return a value of JSON or TOML as the field holds it: lists as tuples, counts as numbers."""
+    if isinstance(value, list):
+        return tuple(value)
+    return as_whole(value) if field.type in (int, int | None) else value
+
+
+def _is_storable(value: Any) -> bool:
+    """Return whether a value is the same after it was stored as JSON, tuples as lists aside."""
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_storable(entry) for key, entry in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_storable, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
 def _require_count(name: str, value: Any) -> None:
-    if type(value) is not int or value < 1:
-        raise BadInput(f"{name} must be a whole number of at least 1, got {value!r}")
+    _require(type(value) is int and value >= 1, name, "a whole number of at least 1", value)
+
+
+def _require(condition: object, name: str, expected: str, value: Any) -> None:
+    if not condition:
+        raise BadInput(f"{name} must be {expected}, got {value!r}")

@@ -21,6 +21,7 @@ from .console import messages, results
 from .errors import BadInput
 from .files import write_text
 from .formatting import significant
+from .presets import PRESETS
 from .run_config import RunConfig
 from .search_space import suggest
 from .toml import to_toml
@@ -193,7 +194,9 @@ def _settings_file(config: RunConfig, best: optuna.trial.FrozenTrial) -> str:
     environment = dataclasses.asdict(config.environment)
     return comment + to_toml(
         {
-            "task": config.task,
+            # As the command line names it: the name of the folder is no id where that has a
+            # namespace or a module.
+            "task": config.task if config.task in PRESETS else config.environment.id,
             "total_timesteps": config.total_timesteps,
             "num_envs": config.num_envs,
             "environment": {name: value for name, value in environment.items() if value},

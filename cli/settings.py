@@ -63,19 +63,41 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
     return settings
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Raise BadInput unless the agent takes these arguments with these values."""
+def typed_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the arguments of `batchppo.BatchPPO` in a file, with the types that the agent wants.
+
+    Args:
+        settings: Values as JSON or TOML hold them.
+        where: What an error message begins with.
+
+    Raises:
+        BadInput: A value of the wrong type.
+    """
+    known = _types()
+    return {
+        key: _typed(value, known.get(key, ()), f"{where}{key}: ", repr(value))
+        for key, value in settings.items()
+    }
+
+
+def check_settings(settings: Mapping[str, Any], where: str = "") -> None:
+    """Raise BadInput unless the agent takes these arguments with these values.
+
+    Args:
+        settings: Arguments of `batchppo.BatchPPO`.
+        where: What an error message begins with.
+    """
     known = _types()
     for key in settings:
         if key not in known:
-            raise BadInput(f"the agent has no setting {key!r}.{did_you_mean(key, known)}")
+            raise BadInput(f"{where}the agent has no setting {key!r}.{did_you_mean(key, known)}")
     try:
         batchppo.PPOConfig(**{key: settings[key] for key in settings if key not in _OTHERS})
         Architecture.from_policy_kwargs(
             settings.get("policy_kwargs"), settings.get("policy") or "MlpPolicy"
         )
     except (ValueError, TypeError) as error:
-        raise BadInput(str(error)) from error
+        raise BadInput(f"{where}{error}") from error
 
 
 def split_assignment(text: str, option: str) -> tuple[str, str]:
@@ -101,16 +123,17 @@ def _parse(key: str, text: str) -> Any:
     if key not in kinds:
         option = f" Use {_OPTIONS[key]}." if key in _OPTIONS else did_you_mean(key, kinds)
         raise BadInput(f"--set {key}={text}: unknown key {key!r}.{option}")
-    value = parse_literal(text)
-    allowed = kinds[key]
+    return _typed(parse_literal(text), kinds[key], f"--set {key}={text}: ", repr(text))
+
+
+def _typed(value: Any, allowed: tuple[type, ...], where: str, shown: str) -> Any:
+    """Return a value as one of the allowed types, of which whole numbers have two."""
     if float in allowed and type(value) is int:
         return float(value)
     if int in allowed and isinstance(value, float) and value.is_integer():
         return int(value)
-    _expect(
-        not allowed or type(value) in allowed,
-        f"--set {key}={text}: expected {' or '.join(map(_name, allowed))}, got {text!r}",
-    )
+    expected = " or ".join(map(_name, allowed))
+    _expect(not allowed or type(value) in allowed, f"{where}expected {expected}, got {shown}")
     return value
 
 

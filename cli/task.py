@@ -3,16 +3,16 @@
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from .atari import register_atari
 from .errors import BadInput
 from .extras import require_extra, require_extra_of
 from .preset import Preset
 from .presets import PRESETS
 from .suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from gymnasium.envs.registration import EnvSpec
 
 _DEFAULT_TIMESTEPS = 1_000_000
 _DEFAULT_NUM_ENVS = 8
@@ -56,20 +56,19 @@ def find_task(name: str, modules: Sequence[str] = ()) -> Task:
     return Task(spec.id.replace("/", "-"), preset)
 
 
-def find_spec(env_id: str) -> "EnvSpec":
+def find_spec(env_id: str) -> EnvSpec:
     """Return the registered specification of `env_id`.
 
     Raises:
         BadInput: No environment is registered under this id.
         CommandFailed: The environment needs an extra that is not installed.
     """
-    import gymnasium
-
     module, _, bare_id = env_id.rpartition(":")
     import_modules([module] if module else [])
     if bare_id.startswith("ALE/"):
         require_extra("atari", bare_id)
-        import_atari()
+    if bare_id not in gymnasium.registry:
+        register_atari()
     if bare_id not in gymnasium.registry:
         known = [*PRESETS, *(key for key in gymnasium.registry if not key.startswith("batchgym/"))]
         hint = did_you_mean(bare_id, known) or (
@@ -79,13 +78,6 @@ def find_spec(env_id: str) -> "EnvSpec":
     spec = gymnasium.registry[bare_id]
     require_extra_of(bare_id, spec.entry_point)
     return spec
-
-
-def import_atari() -> None:
-    """Register the environments `ALE/...`, and keep the emulator from greeting on the screen."""
-    import ale_py
-
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
 
 
 def import_modules(modules: Sequence[str]) -> None:

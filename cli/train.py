@@ -8,6 +8,7 @@ import click
 from .group import is_debugging, new_command
 from .options import (
     COUNT,
+    RETURN,
     SEED,
     complete_runs,
     complete_tasks,
@@ -66,7 +67,7 @@ from .options import (
 )
 @click.option(
     "--stop-at",
-    type=float,
+    type=RETURN,
     metavar="RETURN",
     help="End as soon as an evaluation has this mean return.",
 )
@@ -132,23 +133,24 @@ def command(
       batchppo train my_package:MyTask-v0 --env-kwarg size=5
       batchppo train --resume pendulum --timesteps 400000
     """
-    from .console import messages
     from .plan import TrainOptions
     from .process import silent_workers
-    from .report import show_outcomes
+    from .report import show_outcome, show_series
     from .request import Request
+    from .series import run_series
     from .training import run_training
 
     request = Request(task=task, file=file, seeds=seeds, resume=resume)
+    given = TrainOptions(**options)
     kind = "auto" if progress and not quiet else "none"
-    outcomes = []
     with silent_workers(is_debugging()):
-        for run in request.runs(TrainOptions(**options), logdir):
-            if seeds is not None and not quiet:
-                messages().print(f"{run.config.task}, seed {run.config.seed}")
-            outcomes.append(run_training(run, kind))
-            if outcomes[-1].exit_code:
-                break
-    show_outcomes(outcomes, as_json, quiet)
-    if outcomes[-1].exit_code:
-        raise click.exceptions.Exit(outcomes[-1].exit_code)
+        if seeds is None:
+            outcome = run_training(request.run(given, logdir), kind)
+            show_outcome(outcome, as_json, quiet)
+            code = outcome.exit_code
+        else:
+            series = run_series(request.configs(given), logdir, kind, quiet, is_debugging())
+            show_series(series, as_json, quiet)
+            code = series.exit_code
+    if code:
+        raise click.exceptions.Exit(code)

@@ -4,8 +4,10 @@ import contextlib
 import errno
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from gymnasium import Space
 
 import batchppo
 from batchppo.callbacks import BaseCallback, CheckpointCallback
@@ -14,9 +16,11 @@ from .build import make_agent, make_evaluation_env, make_training_env, terminate
 from .callbacks import Evaluate, ShowProgress
 from .console import messages
 from .outcome import Outcome
+from .policy_choice import remark_on, suitable_policy
 from .process import exit_code, uninterrupted
 from .progress import Display, make_display
 from .run import Run
+from .run_config import RunConfig
 
 # Errors of writing that do not name the file.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -37,6 +41,8 @@ def run_training(run: Run, progress: str) -> Outcome:
         with run.forgotten_on_error(), _waiting("Starting TensorFlow ...", progress):
             env = stack.enter_context(contextlib.closing(make_training_env(config)))
             agent = make_agent(config, env, run.model)
+            if run.model is None and progress != "none":
+                _remark(config, env.single_observation_space, env.single_action_space)
             eval_env = make_evaluation_env(config.environment, config.eval_episodes)
             stack.enter_context(contextlib.closing(eval_env))
             eval_env.reset(seed=_evaluation_seed(config.seed, run.timesteps))
@@ -83,6 +89,14 @@ def _learn(run: Run, agent: "batchppo.BatchPPO", evaluate: Evaluate, display: Di
 def _checkpoints(run: Run) -> list[BaseCallback]:
     every = run.config.checkpoint_every
     return [CheckpointCallback(every, run.folder.checkpoints, "model")] if every else []
+
+
+def _remark(config: RunConfig, observations: Space[Any], actions: Space[Any]) -> None:
+    """Print what is remarkable about a policy that nobody has chosen."""
+    if "policy" not in config.agent:
+        remark = remark_on(suitable_policy(observations, actions), observations)
+        if remark is not None:
+            messages().print(remark, soft_wrap=True)
 
 
 def _evaluation_seed(seed: int, timesteps: int) -> int:

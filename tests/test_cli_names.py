@@ -4,7 +4,7 @@ import gymnasium
 import pytest
 from batchppo_cli.errors import BadInput
 from batchppo_cli.formatting import duration, mean_and_std, significant
-from batchppo_cli.options import COUNT, SEED
+from batchppo_cli.options import COUNT, RETURN, SECONDS, SEED
 from batchppo_cli.presets import PRESETS
 from batchppo_cli.suggestions import did_you_mean, nearest
 from batchppo_cli.task import find_task
@@ -67,6 +67,21 @@ def test_counts(text: str, number: int) -> None:
 def test_what_is_no_count(text: str) -> None:
     with pytest.raises(BadParameter):
         COUNT.convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "high", "", "1e999"])
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(BadParameter, match="is not a number"):
+        RETURN.convert(text, None, None)
+
+
+def test_a_number_may_have_bounds() -> None:
+    assert RETURN.convert("-1e3", None, None) == -1000.0
+    assert SECONDS.convert("0.5", None, None) == 0.5
+    with pytest.raises(BadParameter, match="must be above 0"):
+        SECONDS.convert("0", None, None)
+    with pytest.raises(BadParameter, match="must be at most 3600"):
+        SECONDS.convert("3601", None, None)
 
 
 def test_seeds_have_a_largest_one() -> None:

@@ -152,7 +152,8 @@ def test_a_toml_file_changes_a_task(tmp_path: Path) -> None:
     assert config.agent["policy_kwargs"] == {"net_arch": [32], "activation_fn": "relu"}
     assert config.environment.id == "CartPole-v1"
     assert config.environment.kwargs == {"sutton_barto_reward": True}
-    assert plan("pendulum", file).environment.id == "Pendulum-v1"
+    other = plan("pendulum", file)
+    assert (other.task, other.environment.id) == ("pendulum", "Pendulum-v1")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,15 @@ def test_a_toml_file_changes_a_task(tmp_path: Path) -> None:
         ('task = "cartpole"\nnum_envs = "x"', "num_envs must be a whole number"),
         ('task = "cartpole"\ntotal_timesteps = "x"', "total_timesteps must be a whole number"),
         ('task = "cartpole"\nagent = 3', "agent must be a table"),
-        ('task = "cartpole"\n[agent]\ngama = 3', "Did you mean gamma"),
+        ('task = "cartpole"\n[agent]\ngama = 3', "mine.toml: the agent has no setting 'gama'"),
+        ('task = "cartpole"\n[agent]\ngamma = nan', "mine.toml: gamma must be"),
+        (
+            'task = "cartpole"\n[agent]\nn_steps = "x"',
+            "mine.toml: n_steps: expected a whole number or none",
+        ),
+        ('task = "cartpole"\n[agent]\nnormalize_rewards = 3', "normalize_rewards: expected bool"),
+        ('task = "cartpole"\nstop_at = nan', "stop_at must be a number, got nan"),
+        ('task = "cartpole"\n[environment]\nimports = 3', "imports must be a list of texts"),
         ('task = "cartpole"\n[environment]\nkwarg = 3', "Did you mean kwargs"),
     ],
 )
@@ -175,6 +184,29 @@ def test_files_that_do_not_fit(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         plan(None, file)
     assert message in caught.value.format_message()
+
+
+def test_a_file_is_not_for_another_environment(tmp_path: Path) -> None:
+    """The run would be called after one environment and train on the other."""
+    plan("cartpole").save(tmp_path / "config.json", {})
+    (tmp_path / "best.toml").write_text('task = "cartpole"\n[environment]\nid = "CartPole-v1"\n')
+    for name in ("config.json", "best.toml"):
+        with pytest.raises(BadInput, match=r"for the environment CartPole-v1, pendulum means Pen"):
+            plan("pendulum", tmp_path / name)
+        assert plan("CartPole-v1", tmp_path / name).task == "CartPole-v1"
+
+
+def test_no_value_in_a_file_is_the_text_none(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('task = "cartpole"\nstop_at = "none"\n[agent]\ntarget_kl = "none"\n')
+    config = plan(None, file)
+    assert (config.stop_at, config.agent["target_kl"]) == (None, None)
+
+
+def test_a_file_imports_what_registers_its_task(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('task = "Breaks-v0"\n[environment]\nimports = ["cli_stub_envs"]\n')
+    assert plan(None, file).environment.id == "Breaks-v0"
 
 
 def test_each_argument_of_the_agent_can_be_set_or_has_an_option() -> None:
@@ -198,7 +230,9 @@ def box(*shape: int, dtype: type = np.uint8) -> spaces.Box:
         (box(96, 96, 3), "CnnPolicy"),
         (box(210, 160, 3), "CnnPolicy"),
         (box(7, 7, 3), "MlpPolicy"),
-        (box(4, 84, 84), "MlpPolicy"),
+        (box(4, 84, 84), "CnnPolicy"),
+        (box(3, 12, 12), "MlpPolicy"),
+        (box(4, 84, 84, 3), "MlpPolicy"),
         (box(84, 84, 3, dtype=np.float32), "MlpPolicy"),
         (box(4, dtype=np.float32), "MlpPolicy"),
         (spaces.Discrete(5), "MlpPolicy"),

@@ -15,7 +15,6 @@ from batchppo_cli.run_config import RunConfig
 from batchppo_cli.search_space import suggest
 from batchppo_cli.settings import check_settings, parse_settings
 from batchppo_cli.speed import Speed, recommended
-from batchppo_cli.toml import to_toml
 from cli_process import members_of_session, run, start
 
 CHOICES = {
@@ -42,18 +41,6 @@ def test_a_suggestion_is_what_the_agent_takes(num_envs: int, n_steps: int) -> No
     assert agent["policy_kwargs"] == {"net_arch": [64, 64], "activation_fn": "relu"}
 
 
-def test_toml_is_read_as_it_was_written() -> None:
-    document = {
-        "task": 'a "quoted" \\ task',
-        "number": 3,
-        "left_out": None,
-        "agent": {"rate": 1e-05, "flag": True, "kwargs": {"sizes": [64, 64], "name": "relu"}},
-        "empty": {},
-    }
-    expected = {key: value for key, value in document.items() if key != "left_out"}
-    assert tomllib.loads(to_toml(document)) == expected
-
-
 def test_what_is_recommended_is_no_larger_than_it_need_be() -> None:
     figures = [(8, 1, 900.0), (8, 2, 1850.0), (32, 1, 1900.0), (32, 2, 2000.0)]
     speeds = [Speed(envs, workers, speed, {}) for envs, workers, speed in figures]
@@ -73,7 +60,7 @@ def test_what_is_fixed_is_not_searched_for(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(search, "_run_trial", run_trial)
     options = TrainOptions(
         seed=1,
-        settings=("gamma=0.5", "policy_kwargs.activation_fn=elu"),
+        settings=("gamma=0.5", "policy_kwargs.activation_fn=elu", "clip_range_vf=none"),
         env_kwargs=("render_mode=none", "sutton_barto_reward=true"),
         wrappers=("TimeLimit(max_episode_steps=6)",),
     )
@@ -86,10 +73,28 @@ def test_what_is_fixed_is_not_searched_for(tmp_path: Path, monkeypatch: pytest.M
     (found,) = plan_runs(None, tmp_path / "best.toml", None, TrainOptions())
     assert found.agent == agents[2]
     assert found.environment.wrappers == options.wrappers
-    assert found.environment.kwargs == {"sutton_barto_reward": True}
+    assert found.environment == config.environment
+    assert found.agent["clip_range_vf"] is None
     other = dataclasses.replace(config, total_timesteps=7)
     with pytest.raises(BadInput, match="was begun with total_timesteps 100000, not 7"):
         search.search(search.Search(other, fixed, tmp_path), 4, as_json=True)
+
+
+def test_the_settings_of_a_search_name_the_task_as_the_command_line_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run folders leave the module out of `cli_stub_envs:Breaks-v0`: that is no id."""
+
+    def run_trial(config: RunConfig, trial: optuna.Trial) -> float:
+        trial.set_user_attr("agent", dict(config.agent))
+        return 1.0
+
+    monkeypatch.setattr(search, "_run_trial", run_trial)
+    for name in ("cartpole", "cli_stub_envs:Breaks-v0"):
+        (config,) = plan_runs(name, None, None, TrainOptions(imports=("cli_stub_envs",)))
+        search.search(search.Search(config, {}, tmp_path / name), 1, as_json=True)
+        (found,) = plan_runs(None, tmp_path / name / "best.toml", None, TrainOptions())
+        assert (found.task, found.environment) == (config.task, config.environment)
 
 
 @pytest.mark.slow
