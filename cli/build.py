@@ -16,12 +16,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 import batchgym
 import batchppo
 
-from .atari import without_greeting
 from .errors import BadInput, CommandFailed
 from .policy_choice import suitable_policy
 from .process import prepare_headless_rendering, require_display, silent_tensorflow
 from .run_config import EnvConfig, RunConfig
 from .run_folder import Choice, find_model
+from .silence import silence, silent_in_workers
 from .task import find_spec, import_modules
 from .wrappers import load_wrapper
 
@@ -73,8 +73,10 @@ def make_rendering_env(environment: EnvConfig, mode: str) -> gymnasium.Env[Any, 
         require_display()
     else:
         prepare_headless_rendering(environment.id, spec.entry_point)
-    arguments = {**environment.kwargs, "render_mode": mode}
-    env: gymnasium.Env[Any, Any] = gymnasium.make(without_greeting(spec), **arguments)
+    silence(spec)
+    env: gymnasium.Env[Any, Any] = gymnasium.make(
+        spec, **{**environment.kwargs, "render_mode": mode}
+    )
     if env.render_mode != mode:
         env.close()
         raise CommandFailed(
@@ -126,7 +128,7 @@ def _make_vector_env(
 ) -> VectorEnv[Any, Any, Any]:
     import_modules(environment.imports)
     return batchgym.make_vec(
-        without_greeting(find_spec(environment.id)),
+        silent_in_workers(find_spec(environment.id)),
         num_envs,
         num_workers=num_workers,
         autoreset_mode=AutoresetMode.SAME_STEP,  # no step is spent on a reset

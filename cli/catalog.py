@@ -15,10 +15,10 @@ from batchppo.actions import action_distribution
 from batchppo.errors import SpaceError
 from batchppo.observations import ObservationEncoder
 
-from .atari import register_atari
 from .console import messages, results
 from .errors import CommandFailed
 from .extras import require_extra_of
+from .silence import register_atari, silence
 from .space_text import brief
 from .task import import_modules
 
@@ -87,6 +87,7 @@ def _newest_version(spec: EnvSpec) -> int | None:
 def _look_at(spec: EnvSpec) -> Environment:
     try:
         require_extra_of(spec.id, spec.entry_point)
+        silence(spec)
         with _without_warnings():
             env = gymnasium.make(spec)
     except CommandFailed as error:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from .run_config import RunConfig
 from .run_folder import RunFolder, find_runs
 
 _POINTS = 200
+# Settings that change nothing of what an agent learns; several seeds make one curve.
+_WITHOUT_INFLUENCE = ("seed", "num_workers", "eval_every", "eval_episodes", "checkpoint_every")
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,7 @@ def load_curves(names: Iterable[str], logdir: Path, metric: str) -> list[Curve]:
     groups: dict[str, list[tuple[RunConfig, RunFolder]]] = {}
     for run in runs.values():
         config = RunConfig.load(run.config)
-        key = dataclasses.asdict(dataclasses.replace(config, seed=0))
-        groups.setdefault(json.dumps(key, sort_keys=True), []).append((config, run))
+        groups.setdefault(json.dumps(_flat(config), sort_keys=True), []).append((config, run))
     firsts = [group[0][0] for group in groups.values()]
     return [_curve(group, firsts, metric) for group in groups.values()]
 
@@ -64,7 +65,7 @@ def _curve(group: list[tuple[RunConfig, RunFolder]], firsts: list[RunConfig], me
     steps = np.linspace(begin, end, _POINTS)
     values = np.stack([np.interp(steps, *points) for points in series])
     rivals = [other for other in firsts if other.task == config.task and other is not config]
-    count = f"{len(group)} seeds" if len(group) > 1 else f"seed {config.seed}"
+    count = f"{len(group)} {_kind(group)}" if len(group) > 1 else f"seed {config.seed}"
     return Curve(
         task=config.task,
         label=", ".join([*_differences(config, rivals), count]),
@@ -74,23 +75,32 @@ def _curve(group: list[tuple[RunConfig, RunFolder]], firsts: list[RunConfig], me
     )
 
 
+def _kind(group: list[tuple[RunConfig, RunFolder]]) -> str:
+    return "seeds" if len({config.seed for config, _ in group}) == len(group) else "runs"
+
+
 def _differences(config: RunConfig, rivals: list[RunConfig]) -> list[str]:
     """Return the settings in which a run differs from others of the same task."""
-    own = _flat(config)
     others = [_flat(rival) for rival in rivals]
     return [
-        f"{key.removeprefix('agent.')} {value}"
-        for key, value in own.items()
+        f"{key.rpartition('.')[2]} {f'{value:,}' if type(value) is int else value}"
+        for key, value in _flat(config).items()
         if any(other.get(key) != value for other in others)
     ]
 
 
 def _flat(config: RunConfig) -> dict[str, object]:
+    """Return the settings of a run that may change what is learned, but for the seed."""
     settings = dataclasses.asdict(config)
-    agent, environment = settings.pop("agent"), settings.pop("environment")
-    settings.pop("seed")
-    return {
-        **{f"agent.{key}": value for key, value in agent.items()},
-        **environment["kwargs"],
-        **settings,
-    }
+    for name in _WITHOUT_INFLUENCE:
+        settings.pop(name)
+    agent = settings.pop("agent")  # first: what people compare most often
+    return dict(_leaves({"agent": agent, **settings}, ""))
+
+
+def _leaves(settings: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rich.table import Table
+from batchppo.model_file import read_model_file
 
 from .build import load_policy
 from .console import results
@@ -12,37 +12,44 @@ from .formatting import significant
 from .outcome import load_evaluations
 from .run_config import RunConfig, load_about
 from .run_folder import Choice, RunFolder, find_model
+from .tables import print_pairs
+
+_PARTS = ("architecture", "settings")
 
 
 def describe(choice: Choice) -> dict[str, Any]:
     """Return what is known of a model, as JSON values."""
     found = find_model(choice)
     policy = load_policy(found.path)
-    metadata = policy.metadata
+    document, _ = read_model_file(found.path)
+    timesteps = policy.metadata["num_timesteps"]
     return {
         "model": str(found.path),
         "size": found.path.stat().st_size,
-        "timesteps": metadata["num_timesteps"],
+        "timesteps": timesteps,
+        **(_of_run(found.run, timesteps) if found.run else {}),
         "observations": " ".join(str(policy.observation_space).split()),
         "actions": " ".join(str(policy.action_space).split()),
-        "seed": metadata["seed"],
-        **(_of_run(found.run, metadata["num_timesteps"]) if found.run else {}),
-        "settings": metadata["config"],
+        "seed": policy.metadata["seed"],
+        "versions": document.get("versions"),
+        "policy": document["policy"],
+        "architecture": document["architecture"],
+        "settings": policy.metadata["config"],
     }
 
 
 def show(description: Mapping[str, Any], as_json: bool) -> None:
-    """Print a description: a table for people, JSON for programs."""
+    """Print a description: tables for people, JSON for programs."""
     console = results()
     if as_json:
         console.out(json.dumps(description, indent=2), highlight=False)
         return
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for key, value in description.items():
-        table.add_row(key, _readable(key, value))
-    console.print(table)
+    general = [key for key in description if key not in _PARTS]
+    print_pairs(console, {key: _shown(key, description[key]) for key in general})
+    for part in _PARTS:
+        console.print(f"\n{part}", style="dim")
+        entries = description[part].items()
+        print_pairs(console, {f"  {key}": _readable(value) for key, value in entries})
 
 
 def _of_run(run: RunFolder, timesteps: int) -> dict[str, Any]:
@@ -50,27 +57,37 @@ def _of_run(run: RunFolder, timesteps: int) -> dict[str, Any]:
     scores = {
         evaluation.timesteps: evaluation.mean for evaluation in load_evaluations(run.evaluations)
     }
-    score = scores.get(timesteps)
     return {
+        "steps of the run": config.total_timesteps,
+        "evaluation": scores.get(timesteps),
         "task": config.task,
         "environment": config.environment.id,
-        "evaluation": score,
-        "steps of the run": config.total_timesteps,
         "started": about.get("started"),
         "command": about.get("command"),
-        "versions": about.get("versions"),
         "commit": (about.get("git") or {}).get("commit"),
     }
 
 
-def _readable(key: str, value: Any) -> str:
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{name} {_readable(name, entry)}" for name, entry in value.items())
-        return f"({inner})" if "schedule" in value else inner
+def _shown(key: str, value: Any) -> str:
+    """Return a value of the general part, as people read it."""
     if key == "size":
         return f"{value / 1024:,.0f} KiB"
-    if value is None:
-        return "-"
-    if isinstance(value, float) and key == "evaluation":
-        return significant(value)
-    return f"{value:,}" if type(value) is int and key != "seed" else str(value)
+    if key == "evaluation" and value is not None:
+        return f"mean return {significant(value)}"
+    if key == "seed":
+        return str(value)
+    return f"{value:,}" if type(value) is int else _readable(value)
+
+
+def _readable(value: Any) -> str:
+    """Return a setting as `--set` takes it, as far as that goes."""
+    if isinstance(value, Mapping) and value.get("schedule") == "linear":
+        end = f" at {value['end_fraction']:g} of all steps" if value["end_fraction"] != 1 else ""
+        return f"linear from {value['start']:g} to {value['end']:g}{end}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_readable(entry)}" for name, entry in value.items()) or "-"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_readable, value))}]"
+    if value is None or isinstance(value, bool):
+        return "-" if value is None else str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

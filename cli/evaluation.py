@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 from rich.text import Text
 
 import batchppo
@@ -17,6 +16,7 @@ from .fitting import require_fitting
 from .formatting import significant
 from .outcome import Evaluation
 from .run_folder import Choice
+from .tables import print_rows
 
 
 @dataclass(frozen=True)
@@ -95,27 +95,20 @@ def show(scores: Sequence[Score], as_json: bool) -> None:
             ),
             soft_wrap=True,
         )
-    console.print(_table(scores, with_run=not is_one_model))
+    rows = [_row(score, with_run=not is_one_model) for score in scores]
+    print_rows(console, rows, texts=("run", "actions"), folded=None if is_one_model else "run")
 
 
-def _table(scores: Sequence[Score], with_run: bool) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    if with_run:
-        table.add_column("run", overflow="fold")
-        table.add_column("steps", justify="right")
-    table.add_column("actions")
-    for heading in ("episodes", "mean return", "std", "95 % interval", "length"):
-        table.add_column(heading, justify="right")
-    for score in scores:
-        result = score.result
-        low, high = result.interval
-        row: list[Text | str] = [
-            score.actions,
-            str(len(result.returns)),
-            Text(significant(result.mean), "bold"),
-            significant(result.std),
-            f"{significant(low)} to {significant(high)}",
-            significant(float(np.mean(result.lengths))),
-        ]
-        table.add_row(*([score.run, f"{result.timesteps:,}"] if with_run else []), *row)
-    return table
+def _row(score: Score, with_run: bool) -> dict[str, str | Text]:
+    result = score.result
+    low, high = result.interval
+    run = {"run": score.run, "steps": f"{result.timesteps:,}"}
+    return {
+        **(run if with_run else {}),
+        "actions": score.actions,
+        "episodes": f"{len(result.returns):,}",
+        "mean return": Text(significant(result.mean), "bold"),
+        "std": significant(result.std),
+        "95 % interval": f"{significant(low)} to {significant(high)}",
+        "length": significant(float(np.mean(result.lengths))),
+    }

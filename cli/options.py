@@ -149,7 +149,8 @@ def environment_options() -> Decorator:
         "wrappers",
         multiple=True,
         metavar="WRAPPER",
-        help="Wrap each environment: NAME of gymnasium.wrappers or MODULE:NAME, with arguments as "
+        help="Wrap each environment: NAME of gymnasium.wrappers or batchgym, or MODULE:NAME, with "
+        "arguments as "
         "in 'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the innermost.",
     )
 

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from .console import results
 from .preset import Preset
+from .tables import print_pairs
 
 _WIDE = 66  # columns of a terminal in which all fits
 
@@ -18,7 +19,7 @@ def show_all(presets: Mapping[str, Preset]) -> None:
         {
             "preset": name,
             "environment": preset.env_id,
-            "goal": "-" if preset.goal is None else f"{preset.goal:g}",
+            "goal": "-" if preset.goal is None else f"{preset.goal:,g}",
             "steps": f"{preset.total_timesteps:,}",
             "envs": str(preset.num_envs),
             "rollout": f"{preset.num_envs * preset.agent['n_steps']:,}",
@@ -42,21 +43,16 @@ def show_all(presets: Mapping[str, Preset]) -> None:
 
 def show_one(name: str, preset: Preset) -> None:
     """Print all that a preset says."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    table.add_row("preset", name)
-    table.add_row("environment", preset.env_id)
-    for wrapper in preset.wrappers:
-        table.add_row("wrapper", wrapper)
-    if preset.goal is not None:
-        table.add_row("goal", f"mean return {preset.goal:g}")
-    table.add_row("settings from", preset.source)
-    table.add_row("timesteps", f"{preset.total_timesteps:,}")
-    table.add_row("num_envs", str(preset.num_envs))
-    for key, value in _flattened(preset.agent):
-        table.add_row(key, value)
-    results().print(table)
+    about = {
+        "preset": name,
+        "environment": preset.env_id,
+        **({"wrappers": "\n".join(preset.wrappers)} if preset.wrappers else {}),
+        **({} if preset.goal is None else {"goal": f"mean return {preset.goal:,g}"}),
+        "settings from": preset.source,
+        "timesteps": f"{preset.total_timesteps:,}",
+        "num_envs": str(preset.num_envs),
+    }
+    print_pairs(results(), {**about, **dict(_flattened(preset.agent))})
 
 
 def _flattened(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -155,21 +155,27 @@ class BarDisplay:
 
 
 class _Steps(ProgressColumn):
+    def __init__(self, with_unit: bool) -> None:
+        super().__init__()
+        self._with_unit = with_unit
+
     def render(self, task: Task) -> Text:
-        return Text(_steps_of(int(task.completed), int(task.total or 0)), style="progress.download")
+        text = _steps_of(int(task.completed), int(task.total or 0))
+        text = text if self._with_unit else text.removesuffix(" steps")
+        return Text(text, style="progress.download")
 
 
 class _Speed(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text("- steps/s" if speed is None else f"{speed:,.0f} steps/s", style="cyan")
+        return Text(" - steps/s" if speed is None else f" {speed:,.0f} steps/s", style="cyan")
 
 
 class _Left(ProgressColumn):
     def render(self, task: Task) -> Text:
         seconds = task.time_remaining
         is_known = seconds is not None and not task.finished
-        return Text(f"{duration(seconds or 0)} left" if is_known else "", style="dim")
+        return Text(f" {duration(seconds or 0)} left" if is_known else "", style="dim")
 
 
 def _columns(width: int) -> list[ProgressColumn]:
@@ -177,9 +183,9 @@ def _columns(width: int) -> list[ProgressColumn]:
     columns: list[ProgressColumn] = [
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=max(10, min(30, width - 80))),
-        _Steps(),
+        _Steps(with_unit=width >= _NARROW),
     ]
-    mean_return = TextColumn("return [green]{task.fields[mean_return]}")
+    mean_return = TextColumn(" return [green]{task.fields[mean_return]}")
     if width >= _NARROW:
         columns.append(mean_return)
     if width >= _WIDE:

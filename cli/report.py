@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from .console import messages, results
@@ -13,6 +12,7 @@ from .errors import CommandFailed
 from .formatting import duration, mean_and_std, significant
 from .outcome import Evaluation, Outcome
 from .series import Series
+from .tables import print_pairs, print_rows
 
 
 def show_outcome(outcome: Outcome, as_json: bool, quiet: bool) -> None:
@@ -23,7 +23,7 @@ def show_outcome(outcome: Outcome, as_json: bool, quiet: bool) -> None:
         console.out(json.dumps(outcome.to_json(), indent=2), highlight=False)
     elif not quiet and not outcome.exit_code:
         console.print()
-        console.print(_table_of_one(outcome))
+        print_pairs(console, _rows_of_one(outcome))
         _show_next_steps(console, [outcome])
 
 
@@ -38,7 +38,7 @@ def show_series(series: Series, as_json: bool, quiet: bool) -> None:
         console.out(json.dumps(document, indent=2), highlight=False)
     elif series.finished and not quiet:
         console.print()
-        console.print(_table_of_seeds(series.finished))
+        print_rows(console, _rows_of_seeds(series.finished), ("run folder",), "run folder")
         _show_next_steps(console, series.finished)
     if series.skipped:
         messages().print(f"Not trained: {_named(series.skipped)}.")
@@ -60,21 +60,15 @@ def _named(seeds: Sequence[int]) -> str:
     return f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
 
 
-def _table_of_one(outcome: Outcome) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    table.add_row(
-        "trained",
-        f"{outcome.timesteps:,} steps in {duration(outcome.seconds)} "
-        f"({outcome.steps_per_second:,.0f} steps/s)",
-    )
-    for label, evaluation in (("best evaluation", outcome.best), ("last evaluation", outcome.last)):
-        if evaluation is not None:
-            table.add_row(label, _describe(evaluation))
-    table.add_row("seed", str(outcome.seed))
-    table.add_row("run folder", str(outcome.folder))
-    return table
+def _rows_of_one(outcome: Outcome) -> dict[str, str | Text]:
+    speed = f"{outcome.steps_per_second:,.0f} steps/s"
+    evaluations = {"best evaluation": outcome.best, "last evaluation": outcome.last}
+    return {
+        "trained": f"{outcome.timesteps:,} steps in {duration(outcome.seconds)} ({speed})",
+        **{label: _describe(evaluation) for label, evaluation in evaluations.items() if evaluation},
+        "seed": str(outcome.seed),
+        "run folder": str(outcome.folder),
+    }
 
 
 def _describe(evaluation: Evaluation) -> Text:
@@ -84,28 +78,34 @@ def _describe(evaluation: Evaluation) -> Text:
     )
 
 
-def _table_of_seeds(outcomes: Sequence[Outcome]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", show_footer=True)
+def _rows_of_seeds(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
     best = [outcome.best.mean for outcome in outcomes if outcome.best]
     last = [outcome.last.mean for outcome in outcomes if outcome.last]
-    table.add_column("seed", "mean", justify="right")
-    table.add_column("best return", _over_seeds(best), justify="right")
-    table.add_column("last return", _over_seeds(last), justify="right")
-    table.add_column("steps/s", justify="right")
-    table.add_column("run folder", overflow="fold")
-    for outcome in outcomes:
-        table.add_row(
+    rows = [
+        _row(
             str(outcome.seed),
             significant(outcome.best.mean) if outcome.best else "-",
             significant(outcome.last.mean) if outcome.last else "-",
             f"{outcome.steps_per_second:,.0f}",
             str(outcome.folder),
         )
-    return table
+        for outcome in outcomes
+    ]
+    return [*rows, _row("all", _over_seeds(best), _over_seeds(last), "", "")]
+
+
+def _row(seed: str, best: str, last: str, speed: str, folder: str) -> dict[str, str]:
+    return {
+        "seed": seed,
+        "best return": best,
+        "last return": last,
+        "steps/s": speed,
+        "run folder": folder,
+    }
 
 
 def _over_seeds(values: Sequence[float]) -> str:
-    return mean_and_std(float(np.mean(values)), float(np.std(values)))
+    return mean_and_std(float(np.mean(values)), float(np.std(values))) if values else "-"
 
 
 def _show_next_steps(console: Console, outcomes: Sequence[Outcome]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.table import Table
+from rich.text import Text
 
 import batchppo
 from batchppo.callbacks import BaseCallback
@@ -16,6 +16,7 @@ from batchppo.callbacks import BaseCallback
 from .build import closing, make_agent, make_training_env
 from .console import messages, results
 from .run_config import RunConfig
+from .tables import print_rows
 
 _PARTS = ("environment", "acting", "update")
 # The first rollout is collected while the update is compiled, and the second may still warm caches.
@@ -75,23 +76,22 @@ def show(task: str, speeds: Sequence[Speed], as_json: bool) -> None:
         document = {"speeds": [asdict(speed) for speed in speeds], "recommended": asdict(best)}
         console.out(json.dumps(document, indent=2), highlight=False)
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("environments", "workers", "steps/s", *_PARTS):
-        table.add_column(heading, justify="right")
-    for speed in speeds:
-        table.add_row(
-            str(speed.num_envs),
-            str(speed.num_workers),
-            f"{speed.steps_per_second:,.0f}",
-            *(f"{100 * speed.shares[part]:.0f} %" for part in _PARTS),
-            style="bold" if speed is best else None,
-        )
-    console.print(table)
+    print_rows(console, [_row(speed, is_best=speed is best) for speed in speeds])
     console.print(
         f"\nrecommended\n  batchppo train {task} --num-envs {best.num_envs} "
         f"--num-workers {best.num_workers}",
         soft_wrap=True,
     )
+
+
+def _row(speed: Speed, is_best: bool) -> dict[str, Text]:
+    cells = {
+        "environments": str(speed.num_envs),
+        "workers": str(speed.num_workers),
+        "steps/s": f"{speed.steps_per_second:,.0f}",
+        **{part: f"{100 * speed.shares[part]:.0f} %" for part in _PARTS},
+    }
+    return {heading: Text(cell, "bold" if is_best else "") for heading, cell in cells.items()}
 
 
 def _measure(config: RunConfig, num_workers: int, seconds: float) -> Speed:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from .atari import register_atari
 from .errors import BadInput
 from .extras import require_extra, require_extra_of
 from .preset import Preset
 from .presets import PRESETS
+from .silence import register_atari
 from .suggestions import did_you_mean
 
 _DEFAULT_TIMESTEPS = 1_000_000

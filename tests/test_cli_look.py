@@ -47,6 +47,18 @@ def test_runs_that_differ_in_their_seed_are_one_curve(tmp_path: Path) -> None:
     assert (other.label, other.interval) == ("gamma 0.5, seed 3", None)
 
 
+def test_what_does_not_change_what_is_learned_makes_no_curve_of_its_own(tmp_path: Path) -> None:
+    make_run(tmp_path, 1, [0.0, 1.0], agent={"policy_kwargs": {"net_arch": [8]}})
+    make_run(tmp_path, 2, [0.0, 1.0], agent={"policy_kwargs": {"net_arch": [8]}}, eval_every=7)
+    make_run(tmp_path, 3, [0.0, 1.0], total_timesteps=2000)
+    make_run(tmp_path, 4, [0.0, 1.0], total_timesteps=2000, seed=3, num_workers=1)
+    curves = load_curves(["cartpole"], tmp_path, "rollout/ep_rew_mean")
+    assert [curve.label for curve in curves] == [
+        "net_arch [8], total_timesteps 1,000, 2 seeds",
+        "total_timesteps 2,000, 2 runs",
+    ]
+
+
 def test_a_metric_that_was_not_logged(tmp_path: Path) -> None:
     make_run(tmp_path, 1, [0.0])
     with pytest.raises(BadInput, match=r"Did you mean rollout/ep_rew_mean\?"):
@@ -95,6 +107,7 @@ def test_info_tells_what_a_run_is(trained: Path) -> None:
     assert info["evaluation"] == pytest.approx(np.mean(evaluations[-1]["returns"]))
     table = run(trained, "info", "cartpole", COLUMNS="60").stdout
     assert "gamma 0.98" in " ".join(table.split())
+    assert "policy MlpPolicy" in " ".join(table.split())
     assert max(map(len, table.splitlines())) <= 60
 
 
@@ -115,7 +128,7 @@ def test_presets(tmp_path: Path) -> None:
     text = run(tmp_path, "presets").stdout
     assert re.search(r"cartpole +CartPole-v1 +475 +100,000 +8 +1,024", text)
     text = run(tmp_path, "presets", "pendulum-2017").stdout
-    assert re.search(r"wrapper +RescaleAction\(min_action=-1, max_action=1\)", text)
+    assert re.search(r"wrappers +RescaleAction\(min_action=-1, max_action=1\)", text)
     assert re.search(r"policy_kwargs.net_arch +\[200,100\]", text)
     presets = json.loads(run(tmp_path, "presets", "--json").stdout)
     assert presets["pendulum"]["env_id"] == "Pendulum-v1"
