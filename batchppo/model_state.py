@@ -16,7 +16,7 @@ from batchppo.actions import ActionDistribution, action_distribution
 from batchppo.architecture import Architecture
 from batchppo.config import PPOConfig
 from batchppo.errors import ModelFileError
-from batchppo.model_file import PathLike, read_model_file, write_model_file
+from batchppo.model_file import ModelPath, read_model_file, write_model_file
 from batchppo.normalization import ObservationNormalizer
 from batchppo.observations import ObservationEncoder
 from batchppo.policies import policy_encoder
@@ -28,6 +28,9 @@ from batchppo.weight_shapes import weight_shapes
 Arrays = dict[str, NDArray[Any]]
 
 _GROUPS = ("weights", "optimizer", "observation_moments", "reward_moments")
+_GENERATORS = ("actions", "minibatches")
+_COUNTS = {"seed": 2**64, "num_envs": 10**6, "num_timesteps": 2**63, "n_updates": 2**63}
+"""Whole numbers of a document, and what they are less than."""
 
 
 def installed_versions() -> dict[str, str]:
@@ -62,7 +65,7 @@ class ModelState:
     observation_moments: Arrays
     reward_moments: Arrays
 
-    def write(self, path: PathLike) -> None:
+    def write(self, path: ModelPath) -> None:
         """Writes the model file `path`."""
         document = {
             "policy": self.policy_name,
@@ -98,7 +101,7 @@ class ModelState:
         return replace(self, **merged)
 
     @classmethod
-    def read(cls, path: PathLike) -> ModelState:
+    def read(cls, path: ModelPath) -> ModelState:
         """Returns the model that a file holds.
 
         Raises:
@@ -108,13 +111,19 @@ class ModelState:
         document, arrays = read_model_file(path)
         try:
             state = cls._from_document(document, arrays)
+            state._check_arrays(path)
         except ModelFileError:
             raise
         except KeyError as error:
             raise ModelFileError(f"{path}: 'model.json' has no entry {error}") from None
-        except (ValueError, TypeError, AttributeError) as error:
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             raise ModelFileError(f"{path}: 'model.json' is not valid: {error}") from error
-        state._check_weights(path)
         return state
 
     @classmethod
@@ -125,20 +134,20 @@ class ModelState:
             architecture=Architecture.from_json(document["architecture"]),
             observation_space=space_from_json(document["observation_space"]),
             action_space=space_from_json(document["action_space"]),
-            seed=int(document["seed"]),
-            num_envs=int(document["num_envs"]),
-            num_timesteps=int(document["num_timesteps"]),
-            n_updates=int(document["n_updates"]),
-            kl_penalty=float(document["kl_penalty"]),
-            random=dict(document["random"]),
+            **{name: _count(document, name) for name in _COUNTS},
+            kl_penalty=_positive(document, "kl_penalty"),
+            random=_random_states(document["random"]),
             **{group: _group(arrays, group) for group in _GROUPS},
         )
 
-    def _check_weights(self, path: PathLike) -> None:
+    def _check_arrays(self, path: ModelPath) -> None:
         encoder = policy_encoder(self.policy_name, self.observation_space, self.action_space)
         distribution = _distribution(self.action_space, self.config, self.architecture, encoder)
         shapes = weight_shapes(encoder, distribution, self.architecture)
-        _check_arrays(path, "weights", self.weights, shapes)
+        _check_group(path, "weights", self.weights, shapes, np.float32)
+        unknown = sorted(self.weights.keys() - shapes.keys())
+        if unknown:
+            raise ModelFileError(f"{path} has an array 'weights/{unknown[0]}', this model has none")
         moments: dict[str, tuple[int, ...]] = {"count": (1,)}
         for name, size, found, used in (
             ("observation_moments", encoder.size, self.observation_moments,
@@ -147,7 +156,37 @@ class ModelState:
         ):  # fmt: skip
             if used:
                 expected = {**moments, "mean": (size,), "squares": (size,)}
-                _check_arrays(path, name, found, expected)
+                _check_group(path, name, found, expected, np.float64)
+                if (found["count"] < 0).any() or (found["squares"] < 0).any():
+                    raise ModelFileError(f"{path}: '{name}' has a negative count or variance")
+        for name, array in self.optimizer.items():
+            if not np.isfinite(array).all():
+                raise ModelFileError(f"{path}: array 'optimizer/{name}' holds NaN or infinity")
+
+
+def _count(document: Mapping[str, Any], name: str) -> int:
+    value = document[name]
+    if type(value) is not int or not 0 <= value < _COUNTS[name]:
+        raise ValueError(f"{name} is {value!r}, expected a whole number in [0, {_COUNTS[name]})")
+    return value
+
+
+def _positive(document: Mapping[str, Any], name: str) -> float:
+    value = float(document[name])
+    if not 0.0 <= value < np.inf:
+        raise ValueError(f"{name} is {value}, expected a number of at least 0")
+    return value
+
+
+def _random_states(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the states of the random generators, each tried on one that is thrown away."""
+    states = {name: document[name] for name in _GENERATORS}
+    for name, state in states.items():
+        try:
+            np.random.default_rng(0).bit_generator.state = state
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"random/{name} is no state of a generator: {error!r}") from None
+    return states
 
 
 def _merged(
@@ -183,8 +222,12 @@ def _group(arrays: Arrays, group: str) -> Arrays:
     return {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
 
 
-def _check_arrays(
-    path: PathLike, group: str, found: Arrays, expected: Mapping[str, tuple[int, ...]]
+def _check_group(
+    path: ModelPath,
+    group: str,
+    found: Arrays,
+    expected: Mapping[str, tuple[int, ...]],
+    dtype: type[np.floating],
 ) -> None:
     for name, shape in expected.items():
         if name not in found:
@@ -192,6 +235,11 @@ def _check_arrays(
         if found[name].shape != shape:
             raise ModelFileError(
                 f"{path}: array '{group}/{name}' has shape {found[name].shape}, expected {shape}"
+            )
+        if found[name].dtype != dtype:
+            raise ModelFileError(
+                f"{path}: array '{group}/{name}' holds {found[name].dtype}, expected "
+                f"{np.dtype(dtype)}"
             )
         if not np.isfinite(found[name]).all():
             raise ModelFileError(f"{path}: array '{group}/{name}' holds NaN or infinity")
@@ -239,7 +287,7 @@ def acting_network(state: ModelState, policy: Policy) -> PolicyNetwork:
     return restored_network(policy, state.architecture, state.weights)
 
 
-def load_policy(path: PathLike, seed: int | None = None) -> Policy:
+def load_policy(path: ModelPath, seed: int | None = None) -> Policy:
     """Returns the policy of a model file, ready to act.
 
     TensorFlow is only needed for policies that read images.

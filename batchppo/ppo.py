@@ -27,10 +27,11 @@ from batchppo.callback import CallbackLike, CallbackList, as_callback
 from batchppo.config import PPOConfig
 from batchppo.environments import EnvLike, as_vector_env
 from batchppo.episodes import EpisodeStatistics
+from batchppo.errors import ModelFileError
 from batchppo.graph_network import GraphNetwork
 from batchppo.learner import Learner
 from batchppo.logger import Logger
-from batchppo.model_file import PathLike
+from batchppo.model_file import ModelPath, PathLike
 from batchppo.model_state import ModelState, build_policy
 from batchppo.policy import State
 from batchppo.progress_callback import ProgressBarCallback
@@ -468,12 +469,12 @@ class BatchPPO:
 
     # Saving and loading
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: ModelPath) -> None:
         """Writes the model file `path`: weights, optimizer, statistics, counters; no pickle.
 
         Args:
             path: where; `.zip` is added where there is no suffix, missing folders are made. An
-                older file stays whole until the new one is complete.
+                older file stays whole until the new one is complete. Or a stream of bytes.
 
         Raises:
             OSError: the file cannot be written.
@@ -483,7 +484,7 @@ class BatchPPO:
     @class_only_method
     def load(
         cls,
-        path: PathLike,
+        path: ModelPath,
         env: EnvLike | None = None,
         device: str = "auto",
         custom_objects: Mapping[str, Any] | None = None,
@@ -492,7 +493,7 @@ class BatchPPO:
         """Returns a new agent as it was saved.
 
         Args:
-            path: a file that `save` wrote.
+            path: a file that `save` wrote, or a stream of its bytes.
             env: as in the constructor, with any number of environments; None to predict only.
             device: as in the constructor.
             custom_objects: functions that stand for schedules which could not be stored, by name.
@@ -519,7 +520,10 @@ class BatchPPO:
             extras.get("seed", state.seed),
             device,
         )
-        agent._restore(state)
+        try:
+            agent._restore(state)
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from None
         agent._run_logger = RunLogger(extras.get("verbose", 0), extras.get("tensorboard_log"))
         if env is not None:
             num_envs = extras.get("num_envs", state.num_envs or DEFAULT_NUM_ENVS)
@@ -532,7 +536,7 @@ class BatchPPO:
 
     def set_parameters(
         self,
-        load_path_or_dict: PathLike | Mapping[str, Mapping[str, NDArray[Any]]],
+        load_path_or_dict: ModelPath | Mapping[str, Mapping[str, NDArray[Any]]],
         exact_match: bool = True,
     ) -> None:
         """Takes over arrays, in place: all of them or, if one does not fit, none.

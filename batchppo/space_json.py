@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchppo.errors import SpaceError
+
+_MOST_NUMBERS = 2**26
+"""The largest element of a space that a document may claim; larger ones would only take memory."""
 
 
 def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
@@ -74,24 +78,34 @@ def _bound_from_json(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -
     return np.full(shape, array[0], dtype) if len(array) == 1 else array.reshape(shape)
 
 
+def _require_size(size: int) -> None:
+    if size > _MOST_NUMBERS:
+        raise ValueError(f"an element of {size:,} numbers, at most {_MOST_NUMBERS:,} are allowed")
+
+
 def _box(document: Mapping[str, Any]) -> spaces.Space[Any]:
+    _require_size(math.prod(document["shape"]))
     shape, dtype = tuple(document["shape"]), np.dtype(document["dtype"])
     low, high = (_bound_from_json(document[name], shape, dtype) for name in ("low", "high"))
     return spaces.Box(low, high, shape, dtype.type)
 
 
 def _discrete(document: Mapping[str, Any]) -> spaces.Space[Any]:
+    _require_size(document["n"])
     return spaces.Discrete(document["n"], start=document["start"])
 
 
 def _multi_discrete(document: Mapping[str, Any]) -> spaces.Space[Any]:
     dtype = np.dtype(document["dtype"])
+    _require_size(int(np.sum(np.array(document["nvec"], np.float64))))
     nvec, start = (np.array(document[name], dtype) for name in ("nvec", "start"))
     return spaces.MultiDiscrete(nvec, dtype=dtype.type, start=start)
 
 
 def _multi_binary(document: Mapping[str, Any]) -> spaces.Space[Any]:
-    return spaces.MultiBinary(document["n"])
+    n = document["n"]
+    _require_size(math.prod(n) if isinstance(n, list) else n)
+    return spaces.MultiBinary(n)
 
 
 def _dict(document: Mapping[str, Any]) -> spaces.Space[Any]:

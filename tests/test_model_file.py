@@ -1,8 +1,10 @@
 """Model files: whole or not at all, no code inside, clear errors."""
 
+import contextlib
 import io
 import os
 import pickle
+import struct
 import zipfile
 
 import numpy as np
@@ -132,6 +134,9 @@ class Spy:
         (lambda n, c: b"{" if n == "model.json" else c, "is no JSON"),
         (lambda n, c: b"[]" if n == "model.json" else c, "does not say that it is a batchppo"),
         (lambda n, c: b"[" * 100_000 if n == "model.json" else c, "is no JSON"),
+        (lambda n, c: b"9" * 5000 if n == "model.json" else c, "is no JSON"),
+        (lambda n, c: b'{"x": NaN}' if n == "model.json" else c, "NaN is no number of JSON"),
+        (lambda n, c: b"\xff\xfe" if n == "model.json" else c, "is no JSON"),
         (lambda n, c: c.replace(b'"schema": 1', b'"schema": 99') if n == "model.json" else c,
          "schema version 99.*reads 1; upgrade batchppo"),
         (lambda n, c: b"hello" if n.endswith(".npy") else c, "no NumPy array"),
@@ -140,6 +145,8 @@ class Spy:
          "holds object, expected plain numbers"),
         (lambda n, c: npy(np.array(["text"])) if n.endswith(".npy") else c, "holds <U4"),
         (lambda n, c: pickle.dumps(Spy()) if n.endswith(".npy") else c, "no NumPy array"),
+        (lambda n, c: npy(np.ones((2, 3), order="F")) if n.endswith(".npy") else c,
+         "float64 in Fortran's order"),
     ],
 )  # fmt: skip
 def test_wrong_members_are_refused(path, change, match):
@@ -162,6 +169,65 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(path):
     assert path.stat().st_size < 1_000_000
     with pytest.raises(ModelFileError, match="is compressed"):
         read_model_file(path)
+
+
+def test_members_that_share_bytes_are_refused(path):
+    content = path.read_bytes()
+    first = content.index(b"PK\x01\x02")
+    end = content.index(b"PK\x05\x06")
+    entries = 1 + 1000
+    entry = content[first : content.index(b"PK\x01\x02", first + 4)]
+    directory = content[first:end] + entry * 1000
+    tail = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, entries, entries, len(directory), first, 0)
+    path.write_bytes(content[:first] + directory + tail)
+    with pytest.raises(ModelFileError, match=r"bytes, but its members claim|damaged"):
+        read_model_file(path)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_is_damaged_it_is_a_model_file_error(path, seed):
+    """Bytes of the zip's own headers too: claims of encryption, of other versions, of sizes."""
+    content = path.read_bytes()
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        damaged = bytearray(content)
+        damaged[rng.integers(len(content))] = rng.integers(256)
+        path.write_bytes(damaged)
+        with contextlib.suppress(ModelFileError):  # a date may have any value
+            read_model_file(path)
+
+
+def test_members_of_other_names_are_not_read(path):
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("data.pkl", pickle.dumps(Spy()))
+        archive.writestr("../outside.npy", npy(np.ones(1)))
+    assert read_model_file(path)[1].keys() == ARRAYS.keys()
+    assert "UNPICKLED" not in os.environ
+    assert not (path.parent.parent / "outside.npy").exists()
+
+
+def test_a_stream_takes_the_place_of_a_file():
+    stream = io.BytesIO()
+    assert write_model_file(stream, {"name": "x"}, ARRAYS) is None
+    assert read_model_file(io.BytesIO(stream.getvalue()))[1].keys() == ARRAYS.keys()
+    with pytest.raises(ModelFileError, match="cut off or damaged"):
+        read_model_file(io.BytesIO(b"nothing"))
+
+
+@pytest.mark.parametrize("path", [3, None, b"model.zip"])
+def test_what_is_neither_path_nor_stream(path):
+    with pytest.raises(TypeError, match="expected a path or a stream of bytes"):
+        read_model_file(path)
+    with pytest.raises(TypeError, match="expected a path or a stream of bytes"):
+        write_model_file(path, {}, {})
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_a_path_without_a_name(path):
+    with pytest.raises((ValueError, IsADirectoryError), match="expected|is a folder"):
+        read_model_file(path)
+    with pytest.raises(ValueError, match="expected the name of a file"):
+        write_model_file(path, {}, {})
 
 
 def test_a_model_of_stable_baselines3_is_recognized(tmp_path):
