@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from gymnasium import Space, spaces
 from batchppo.activations import activation_name
 from batchppo.config import refuse_unknown
 from batchppo.errors import SpaceError
+from batchppo.extractor_spec import ExtractorSpec
 from batchppo.observations import ObservationEncoder
 from batchppo.policy_names import split_policy
 
@@ -32,8 +33,10 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 }
 _WIDTHS = ("pi", "vf", "front")
 _CHOICES = {"mean_activation": ("linear", "tanh"), "std_activation": ("exp", "softplus")}
+_EXTRACTOR = ("features_extractor", "features_extractor_class", "features_extractor_kwargs")
 _POLICY_KWARGS = (
     *_AS_THEY_ARE,
+    *_EXTRACTOR,
     "lstm_hidden_size",
     "enable_critic_lstm",
     "net_arch",
@@ -44,7 +47,10 @@ _POLICY_KWARGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """Dense networks for policy and value, behind convolutions where there are images."""
+    """Dense networks for policy and value, behind convolutions where there are images.
+
+    A user's own Keras layer may stand in front of the dense networks, too, and read everything.
+    """
 
     pi: tuple[int, ...] = (64, 64)
     """Widths of the policy's hidden layers."""
@@ -66,7 +72,9 @@ class Architecture:
     features_dim: int = 512
     """Numbers that an image becomes."""
     share_features_extractor: bool = True
-    """Whether policy and value share the convolutions."""
+    """Whether policy and value share the convolutions, or the user's own layer."""
+    extractor: ExtractorSpec | None = None
+    """The user's own layer; None for what the policy's name says."""
     cell: str | None = None
     """The recurrent cell in front of the dense layers, "lstm" or "gru"; None for no memory."""
     recurrent_size: int = 256
@@ -107,14 +115,16 @@ class Architecture:
         """Returns the architecture that Stable-Baselines3's `policy_kwargs` describe.
 
         Defaults are its too: two layers of 64, but none behind the 512 features of a "CnnPolicy";
-        256 features per image of a "MultiInputPolicy".
+        256 features per image of a "MultiInputPolicy". A user's own layer is not described here:
+        that takes TensorFlow and the spaces, see `batchppo.user_extractor.describe`.
 
         Args:
             policy_kwargs: `net_arch` (a list for both networks, or a dict with `pi` and `vf`, and
                 `front` for layers before a cell), `activation_fn` (a name, or anything whose
                 `__name__` is one, so that `torch.nn.ReLU` works), `ortho_init`, `log_std_init`,
                 `mean_activation`, `std_activation`, `output_init_scale`, `squash_output`,
-                `features_dim`, `share_features_extractor`, `recurrent_size` (or, as in
+                `features_dim`, `features_extractor`, `features_extractor_class`,
+                `features_extractor_kwargs`, `share_features_extractor`, `recurrent_size` (or, as in
                 sb3-contrib, `lstm_hidden_size`), `enable_critic_lstm` (for a GRU, too),
                 `optimizer_kwargs` (`eps` or `epsilon`).
             policy: the policy's name.
@@ -124,8 +134,12 @@ class Architecture:
             ValueError: an unknown key or a value that is not allowed.
         """
         reading, cell = split_policy(policy)
-        given = {**_DEFAULTS.get(reading, {}), **(policy_kwargs or {})}
+        given = dict(policy_kwargs or {})
         refuse_unknown(given, _POLICY_KWARGS, "policy_kwargs key")
+        if any(given.get(name) is not None for name in _EXTRACTOR):
+            _refuse_features_dim(given)
+        else:
+            given = {**_DEFAULTS.get(reading, {}), **given}
         chosen: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if name in given}
         chosen.update(cell=cell, use_sde=use_sde)
         if "lstm_hidden_size" in given:
@@ -151,7 +165,13 @@ class Architecture:
 
     def features_size(self, encoder: ObservationEncoder) -> int:
         """Returns how many numbers an observation becomes before cells and dense layers."""
+        if self.extractor is not None:
+            return self.extractor.features
         return encoder.size + self.features_dim * len(encoder.images)
+
+    def acts_in_tensorflow(self, encoder: ObservationEncoder) -> bool:
+        """Returns whether the policy needs TensorFlow to act; the others act in NumPy."""
+        return self.extractor is not None or bool(encoder.images)
 
     def has_cell(self, part: str) -> bool:
         """Returns whether the "actor" or the "critic" has a cell."""
@@ -178,14 +198,37 @@ class Architecture:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the fields as JSON values."""
-        return asdict(self)
+        document = asdict(replace(self, extractor=None))
+        # Without the entry, files of other policies are what they were before there was one.
+        del document["extractor"]
+        if self.extractor is not None:
+            document["extractor"] = self.extractor.to_json()
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Architecture:
         """Returns what `to_json` wrote; raises ValueError for an unknown key."""
         refuse_unknown(document, (field.name for field in fields(cls)), "architecture key")
         widths = {name: _layer_widths(document.get(name, ()), name) for name in _WIDTHS}
-        return cls(**{**document, **widths, "activation": activation_name(document["activation"])})
+        changes: dict[str, Any] = {"activation": activation_name(document["activation"]), **widths}
+        if "extractor" in document:
+            changes["extractor"] = ExtractorSpec.from_json(document["extractor"])
+        return cls(**{**document, **changes})
+
+    def with_custom_objects(self, given: Mapping[str, Any]) -> tuple[Architecture, dict[str, Any]]:
+        """Returns this with those objects that its extractor names, and the others."""
+        if self.extractor is None:
+            return self, dict(given)
+        extractor, others = self.extractor.with_custom_objects(given)
+        return replace(self, extractor=extractor), others
+
+
+def _refuse_features_dim(given: Mapping[str, Any]) -> None:
+    if "features_dim" in given:
+        raise ValueError(
+            "features_dim is for the convolutions that a policy brings along; a features extractor "
+            "of your own decides itself (features_extractor_kwargs go to its __init__)"
+        )
 
 
 def _widths(net_arch: Any) -> dict[str, tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -126,6 +127,33 @@ class ModelState:
             raise ModelFileError(f"{path}: 'model.json' is not valid: {error}") from error
         return state
 
+    def encoder(self) -> ObservationEncoder:
+        """Returns how the model's policy reads observations."""
+        return policy_encoder(
+            self.policy_name,
+            self.observation_space,
+            self.action_space,
+            own_extractor=self.architecture.extractor is not None,
+        )
+
+    def with_custom_objects(
+        self, path: ModelPath, given: Mapping[str, Any]
+    ) -> tuple[ModelState, dict[str, Any]]:
+        """Returns this state with those objects that its extractor names, and the others.
+
+        Raises:
+            ModelFileError: the extractor cannot be made of what the file `path` says.
+        """
+        architecture, others = self.architecture.with_custom_objects(given)
+        if architecture.extractor is not None:
+            from batchppo.user_extractor import check
+
+            try:
+                check(architecture.extractor, self.encoder())
+            except (ValueError, RecursionError) as error:
+                raise ModelFileError(f"{path}: {error}") from error
+        return replace(self, architecture=architecture), others
+
     @classmethod
     def _from_document(cls, document: Mapping[str, Any], arrays: Arrays) -> ModelState:
         return cls(
@@ -141,7 +169,7 @@ class ModelState:
         )
 
     def _check_arrays(self, path: ModelPath) -> None:
-        encoder = policy_encoder(self.policy_name, self.observation_space, self.action_space)
+        encoder = self.encoder()
         distribution = _distribution(self.action_space, self.config, self.architecture, encoder)
         shapes = weight_shapes(encoder, distribution, self.architecture)
         _check_group(path, "weights", self.weights, shapes, np.float32)
@@ -265,7 +293,8 @@ def build_policy(
     metadata: Mapping[str, Any] | None = None,
 ) -> Policy:
     """Returns a policy for these spaces whose network is still to be set."""
-    encoder = policy_encoder(policy_name, observation_space, action_space)
+    own_extractor = architecture.extractor is not None
+    encoder = policy_encoder(policy_name, observation_space, action_space, own_extractor)
     distribution = _distribution(action_space, config, architecture, encoder)
     normalizer = None
     if _normalizes(encoder, config):
@@ -274,33 +303,36 @@ def build_policy(
 
 
 def acting_network(state: ModelState, policy: Policy) -> PolicyNetwork:
-    """Returns what acts for a model: NumPy for dense networks, TensorFlow for convolutions."""
-    if not policy.encoder.images:
+    """Returns what acts for a model: NumPy for dense networks, TensorFlow for the others."""
+    if not state.architecture.acts_in_tensorflow(policy.encoder):
         return numpy_network(state.weights, state.architecture)
-    try:
-        from batchppo.graph_network import restored_network
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"this policy reads images, for which it needs TensorFlow: {error}; "
-            f"`pip install tensorflow`"
-        ) from error
+    from batchppo.graph_network import restored_network
+
     return restored_network(policy, state.architecture, state.weights)
 
 
-def load_policy(path: ModelPath, seed: int | None = None) -> Policy:
+def load_policy(
+    path: ModelPath, seed: int | None = None, custom_objects: Mapping[str, Any] | None = None
+) -> Policy:
     """Returns the policy of a model file, ready to act.
 
-    TensorFlow is only needed for policies that read images.
+    TensorFlow is only needed for policies that read images or have a features extractor.
 
     Args:
         path: a file that `BatchPPO.save` wrote.
         seed: of the noise in `predict`; None for a fresh one.
+        custom_objects: classes of which a features extractor is made but that are not registered
+            here, by name.
 
     Raises:
         FileNotFoundError: there is no such file.
         ModelFileError: it is not a model file, or something in it is missing or wrong.
+        TypeError: custom objects that the model does not name.
     """
     state = ModelState.read(path)
+    state, others = _with_tensorflow(state, path, custom_objects or {})
+    if others:
+        raise TypeError(f"custom_objects has {min(others)!r}, which the model does not name")
     metadata = {
         "num_timesteps": state.num_timesteps,
         "seed": state.seed,
@@ -320,3 +352,18 @@ def load_policy(path: ModelPath, seed: int | None = None) -> Policy:
     if policy.normalizer is not None:
         policy.normalizer.restore(state.observation_moments)
     return policy
+
+
+def _with_tensorflow(
+    state: ModelState, path: ModelPath, custom_objects: Mapping[str, Any]
+) -> tuple[ModelState, dict[str, Any]]:
+    """Returns what `with_custom_objects` does, and says who needs TensorFlow if it is missing."""
+    if state.architecture.acts_in_tensorflow(state.encoder()):
+        try:
+            importlib.import_module("tensorflow")
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"the policy in {path} reads images or has a features extractor, for which it "
+                f"needs TensorFlow: {error}; `pip install tensorflow`"
+            ) from error
+    return state.with_custom_objects(path, custom_objects)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
@@ -13,19 +13,23 @@ from numpy.typing import NDArray
 
 from batchppo.actions import LOG_STD_BOUNDS, MIN_RAW_STD, ActionDistribution
 from batchppo.architecture import Architecture
-from batchppo.inputs import ACTION_MASK, VECTOR
+from batchppo.inputs import ACTION_MASK
+from batchppo.layers import LayerMaker, apply_layers, build_layers
 from batchppo.masks import FORBIDDEN
 from batchppo.observations import ObservationEncoder
-from batchppo.weight_shapes import CONVOLUTIONS, weight_shapes
+from batchppo.plain_features import PlainFeatures
+from batchppo.user_extractor import UserFeatures
+from batchppo.weight_shapes import weight_shapes
 
 TensorInputs = Mapping[str, tf.Tensor]
+Features: TypeAlias = PlainFeatures | UserFeatures
 
 
 class ActorCritic:
     """From normalized inputs to the distributions' parameters and to values.
 
-    Policy and value have dense networks of their own. Images go through convolutions first, which
-    both share unless the architecture says otherwise.
+    Policy and value have dense networks of their own. Images go through convolutions first, or all
+    inputs through a user's own layer, which both share unless the architecture says otherwise.
 
     Args:
         encoder: what the inputs look like.
@@ -35,7 +39,7 @@ class ActorCritic:
 
     Attributes:
         variables: everything that is trained, by the name under which it is stored.
-        has_images: whether there are convolutions.
+        frozen: what is stored, but not trained: weights of a user's layer.
     """
 
     def __init__(
@@ -50,15 +54,17 @@ class ActorCritic:
         self._actor = make.actor(outputs)
         self._critic = make.critic()
         self.variables: dict[str, keras.Variable] = {}
-        self.has_images = bool(encoder.images)
+        self.frozen: dict[str, keras.Variable] = {}
         size = architecture.features_size(encoder)
         for part, layers in (("actor", self._actor), ("critic", self._critic)):
             inputs = architecture.recurrent_size if architecture.has_cell(part) else size
             self.variables.update(build_layers(part, layers, (inputs,)))
-        self._actor_images = self._images("images", encoder, make)
-        self._critic_images = self._actor_images
-        if self.has_images and not architecture.share_features_extractor:
-            self._critic_images = self._images("critic_images", encoder, make)
+        self._actor_features = self._make_features("", encoder, architecture, make, seed)
+        self._critic_features = self._actor_features
+        if not architecture.share_features_extractor:
+            self._critic_features = self._make_features(
+                "critic_", encoder, architecture, make, seed
+            )
         self._std: keras.Variable | None = None
         self._is_softplus = architecture.std_activation == "softplus"
         if distribution.free_size:
@@ -80,18 +86,18 @@ class ActorCritic:
 
     def parameters(self, inputs: TensorInputs) -> tf.Tensor:
         """Returns the distributions' parameters, shape [B, P], of B rows of inputs."""
-        return self.head(_features(self._actor_images, inputs), inputs)
+        return self.head(self._actor_features(inputs), inputs)
 
     def values(self, inputs: TensorInputs) -> tf.Tensor:
         """Returns V(s), shape [B], of B rows of inputs."""
-        return self.value_head(_features(self._critic_images, inputs))
+        return self.value_head(self._critic_features(inputs))
 
     def features(self, inputs: TensorInputs) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns what policy and value read of B rows of inputs, shapes [B, features]."""
-        features = _features(self._actor_images, inputs)
-        if self._critic_images is self._actor_images:
+        features = self._actor_features(inputs)
+        if self._critic_features is self._actor_features:
             return features, features
-        return features, _features(self._critic_images, inputs)
+        return features, self._critic_features(inputs)
 
     def head(self, features: tf.Tensor, inputs: TensorInputs) -> tf.Tensor:
         """Returns the parameters, shape [B, P], that the policy's dense layers make of features."""
@@ -117,79 +123,44 @@ class ActorCritic:
         return apply_layers(self._critic, features)[:, 0]
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Returns copies of all variables by name."""
-        return {name: np.array(variable.numpy()) for name, variable in self.variables.items()}
+        """Returns copies of all variables by name, those that are not trained last."""
+        return {name: np.array(variable.numpy()) for name, variable in self._all().items()}
 
     def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
         """Assigns all variables by name; the names and shapes have to be these."""
-        for name, variable in self.variables.items():
+        for name, variable in self._all().items():
             variable.assign(weights[name])
 
-    def _images(
-        self, prefix: str, encoder: ObservationEncoder, make: LayerMaker
-    ) -> dict[str, list[Any]]:
-        stacks = {}
-        for name, shape in encoder.images.items():
-            stacks[name] = make.nature_cnn()
-            self.variables.update(build_layers(f"{prefix}/{name}", stacks[name], shape))
-        return stacks
+    def start_from(self, layer: keras.Layer) -> None:
+        """Takes over the weights of the layer that is the architecture's features extractor.
 
+        Raises:
+            ValueError: see `UserFeatures.start_from`.
+        """
+        for features in (self._actor_features, self._critic_features):
+            if isinstance(features, UserFeatures):
+                features.start_from(layer)
 
-class LayerMaker:
-    """Makes layers with the architecture's activation and initial weights."""
+    def _all(self) -> dict[str, keras.Variable]:
+        return {**self.variables, **self.frozen}
 
-    def __init__(self, architecture: Architecture, seeds: list[int]) -> None:
-        self._architecture = architecture
-        self._seeds: Iterator[int] = iter(seeds)
-
-    def actor(self, outputs: int) -> list[Any]:
-        """Returns the policy's hidden layers and its output layer."""
-        architecture = self._architecture
-        layers = self.hidden(architecture.pi)
-        scale = architecture.output_init_scale
-        initializer = (
-            self._initializer(0.01)
-            if scale is None
-            else keras.initializers.VarianceScaling(scale, seed=next(self._seeds))
-        )
-        output = keras.layers.Dense(
-            outputs, activation=architecture.mean_activation, kernel_initializer=initializer
-        )
-        return [*layers, output]
-
-    def critic(self) -> list[Any]:
-        """Returns the value's hidden layers and its linear output layer."""
-        return [*self.hidden(self._architecture.vf), self._dense(1, "linear", 1.0)]
-
-    def hidden(self, widths: tuple[int, ...]) -> list[Any]:
-        """Returns hidden layers."""
-        activation = self._architecture.activation
-        return [self._dense(width, activation, math.sqrt(2.0)) for width in widths]
-
-    def nature_cnn(self) -> list[Any]:
-        """Returns three convolutions and a dense layer, see `CONVOLUTIONS`."""
-        convolutions = [
-            keras.layers.Conv2D(
-                filters,
-                kernel,
-                strides,
-                activation="relu",
-                kernel_initializer=self._initializer(math.sqrt(2.0)),
-            )
-            for filters, kernel, strides in CONVOLUTIONS
-        ]
-        features = self._dense(self._architecture.features_dim, "relu", math.sqrt(2.0))
-        return [*convolutions, keras.layers.Flatten(), features]
-
-    def _dense(self, width: int, activation: str, gain: float) -> Any:
-        initializer = self._initializer(gain)
-        return keras.layers.Dense(width, activation=activation, kernel_initializer=initializer)
-
-    def _initializer(self, gain: float) -> Any:
-        seed = next(self._seeds)
-        if self._architecture.ortho_init:
-            return keras.initializers.Orthogonal(gain, seed=seed)
-        return keras.initializers.GlorotUniform(seed=seed)
+    def _make_features(
+        self,
+        prefix: str,
+        encoder: ObservationEncoder,
+        architecture: Architecture,
+        make: LayerMaker,
+        seed: int,
+    ) -> Features:
+        features: Features
+        if architecture.extractor is None:
+            features = PlainFeatures(f"{prefix}images", encoder, make)
+        else:
+            own_seed = int(np.random.SeedSequence([seed, 3, len(prefix)]).generate_state(1)[0])
+            features = UserFeatures(f"{prefix}extractor", architecture.extractor, encoder, own_seed)
+        self.variables.update(features.variables)
+        self.frozen.update(features.frozen)
+        return features
 
 
 def _initial_std(architecture: Architecture) -> float:
@@ -197,27 +168,6 @@ def _initial_std(architecture: Architecture) -> float:
     if architecture.std_activation == "exp":
         return architecture.log_std_init
     return math.log(math.expm1(math.exp(architecture.log_std_init)))
-
-
-def build_layers(
-    prefix: str, layers: list[Any], shape: tuple[int, ...]
-) -> dict[str, keras.Variable]:
-    """Builds the layers one after the other and returns their variables by name."""
-    variables = {}
-    batch_shape: tuple[int | None, ...] = (None, *shape)
-    for i, layer in enumerate(layers):
-        layer.build(batch_shape)
-        batch_shape = layer.compute_output_shape(batch_shape)
-        for variable in layer.trainable_variables:
-            variables[f"{prefix}/{i}/{variable.name}"] = variable
-    return variables
-
-
-def apply_layers(layers: list[Any], inputs: tf.Tensor) -> tf.Tensor:
-    """Returns what the layers, one after the other, make of `inputs`."""
-    for layer in layers:
-        inputs = layer(inputs)
-    return inputs
 
 
 def _spread(latent: tf.Tensor, outputs: tf.Tensor, log_std: tf.Tensor) -> list[tf.Tensor]:
@@ -231,12 +181,3 @@ def _spread(latent: tf.Tensor, outputs: tf.Tensor, log_std: tf.Tensor) -> list[t
     scaled = latent[:, :, None] * deviation
     size = latent.shape[-1] * outputs.shape[-1]
     return [0.5 * tf.math.log(variance + 1e-6), tf.reshape(scaled, (-1, size))]
-
-
-def _features(images: Mapping[str, list[Any]], inputs: TensorInputs) -> tf.Tensor:
-    """Returns the vector and the features of all images side by side, shape [B, features]."""
-    parts = [inputs[VECTOR]] if VECTOR in inputs else []
-    for name, layers in images.items():
-        pixels = tf.cast(inputs[name], tf.float32) * (1.0 / 255.0)
-        parts.append(apply_layers(layers, pixels))
-    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)

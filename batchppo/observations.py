@@ -32,6 +32,7 @@ class ObservationEncoder:
         space: the same.
         size: how many numbers the vector has.
         numeric: which of them are measurements, and so to be normalized, shape [size].
+        vectors: the shapes of what the vector holds one behind the other, by name.
         images: the shapes of the images, by name, channels last.
         masked: whether the observations bring action masks.
 
@@ -57,6 +58,7 @@ class ObservationEncoder:
             for name, shape in shapes.items()
         }
         self._vector = [(path, leaf) for path, leaf in leaves.items() if path not in pictures]
+        self.vectors = {".".join(path): leaf.encoded_shape for path, leaf in self._vector}
         widths = [leaf.width for _, leaf in self._vector]
         self.size = sum(widths)
         self.numeric = np.repeat(
@@ -122,6 +124,12 @@ class _Leaf:
         self.encode = encode
         self.space = space
         self._shape = tuple(space.shape or ())
+
+    @property
+    def encoded_shape(self) -> tuple[int, ...]:
+        """The shape of its columns: the space's, or that of one-hot rows."""
+        keeps_shape = isinstance(self.space, (spaces.Box, spaces.MultiBinary)) and self._shape
+        return self._shape if keeps_shape else (self.width,)
 
     def is_single(self, value: Any, name: str) -> bool:
         """Returns whether `value` is one element of the space, False for a batch of them."""

@@ -14,11 +14,19 @@ from batchppo.policy_names import split_policy
 _MIN_PIXELS = 36  # what the three convolutions leave at least one number of
 
 
-def policy_encoder(policy: str, space: Space[Any], action_space: Space[Any]) -> ObservationEncoder:
+def policy_encoder(
+    policy: str, space: Space[Any], action_space: Space[Any], own_extractor: bool = False
+) -> ObservationEncoder:
     """Returns how a policy reads observations of a space.
 
     Mlp policies flatten everything; Cnn policies read one image; MultiInput policies read a Dict,
     images in it as images. An `action_mask` in a Dict masks the actions, where they are choices.
+
+    Args:
+        policy: the policy's name.
+        space: of one observation.
+        action_space: of one action.
+        own_extractor: whether a user's layer reads the images, of whatever size.
 
     Raises:
         ValueError: an unknown policy.
@@ -34,7 +42,7 @@ def policy_encoder(policy: str, space: Space[Any], action_space: Space[Any]) -> 
         )
     encoder = ObservationEncoder(space, images=reading != "Mlp", mask_size=mask_size(action_space))
     for name, (height, width, _) in encoder.images.items():
-        if min(height, width) < _MIN_PIXELS:
+        if min(height, width) < _MIN_PIXELS and not own_extractor:
             raise SpaceError(
                 f"image '{name}' has {height} x {width} pixels, the convolutions need "
                 f"{_MIN_PIXELS} x {_MIN_PIXELS}; enlarge it with gymnasium.wrappers."

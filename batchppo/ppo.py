@@ -33,6 +33,7 @@ from batchppo.learner import Learner
 from batchppo.logger import Logger
 from batchppo.model_file import ModelPath, PathLike
 from batchppo.model_state import ModelState, build_policy
+from batchppo.policies import policy_encoder
 from batchppo.policy import State
 from batchppo.progress_callback import ProgressBarCallback
 from batchppo.recurrent_acting import numpy_network
@@ -41,6 +42,7 @@ from batchppo.run_logger import RunLogger
 from batchppo.schedules import Schedule, ScheduleLike
 from batchppo.space_json import space_to_json
 from batchppo.training import Training
+from batchppo.user_extractor import describe, given_layer
 
 DEFAULT_NUM_ENVS = 8
 
@@ -78,7 +80,9 @@ class BatchPPO:
         tensorboard_log: folder for TensorBoard's files; None for none.
         policy_kwargs: `net_arch`, `activation_fn`, `ortho_init`, `log_std_init`,
             `mean_activation`, `std_activation`, `output_init_scale`, `squash_output`,
-            `features_dim`, `share_features_extractor`, `recurrent_size`, `enable_critic_lstm`,
+            `features_dim`, `features_extractor` (a Keras layer or model) or
+            `features_extractor_class` and `features_extractor_kwargs`,
+            `share_features_extractor`, `recurrent_size`, `enable_critic_lstm`,
             `optimizer_kwargs`; see `batchppo.architecture.Architecture`.
         verbose: 0 for silence, 1 to print the figures of each iteration.
         seed: of everything random here and in the environments; None for a fresh one, which
@@ -185,9 +189,15 @@ class BatchPPO:
             kl_cutoff_coef=kl_cutoff_coef,
         )
         architecture = Architecture.from_policy_kwargs(policy_kwargs, policy, use_sde)
+        extractor = given_layer(policy_kwargs)
         vector_env = as_vector_env(env, num_envs, num_workers)
         spaces = vector_env.single_observation_space, vector_env.single_action_space
+        if extractor is not None:
+            encoder = policy_encoder(policy, *spaces, own_extractor=True)
+            architecture = replace(architecture, extractor=describe(extractor, encoder))
         self._assemble(policy, config, architecture, *spaces, seed, device)
+        if extractor is not None:
+            self._learner.network.start_from(extractor)
         self._run_logger = RunLogger(verbose, tensorboard_log)
         self.set_env(vector_env)
 
@@ -223,7 +233,7 @@ class BatchPPO:
             self.seed,
             device,
         )
-        if self.policy.encoder.images:
+        if architecture.acts_in_tensorflow(self.policy.encoder):
             self.policy.network = GraphNetwork(
                 self._learner.network, self.policy.encoder, self._learner.device
             )
@@ -348,7 +358,7 @@ class BatchPPO:
 
     def _renew_policy(self) -> None:
         """Gives an acting policy in NumPy the present weights; in TensorFlow it shares them."""
-        if not self.policy.encoder.images:
+        if not self.architecture.acts_in_tensorflow(self.policy.encoder):
             weights = self._learner.network.weights()
             self.policy.network = numpy_network(weights, self.architecture)
 
@@ -496,7 +506,9 @@ class BatchPPO:
             path: a file that `save` wrote, or a stream of its bytes.
             env: as in the constructor, with any number of environments; None to predict only.
             device: as in the constructor.
-            custom_objects: functions that stand for schedules which could not be stored, by name.
+            custom_objects: functions that stand for schedules which could not be stored, and
+                classes of which a features extractor is made but that are not registered here,
+                by name.
             overrides: hyperparameters to change, `seed`, `verbose`, `tensorboard_log`, `num_envs`,
                 `num_workers`.
 
@@ -508,7 +520,8 @@ class BatchPPO:
         state = ModelState.read(path)
         given = dict(overrides)
         extras = {name: given.pop(name) for name in LOAD_EXTRAS if name in given}
-        changes = {**given, **(custom_objects or {})}
+        state, functions = state.with_custom_objects(path, custom_objects or {})
+        changes = {**given, **functions}
         refuse_unknown_load_arguments(changes)
         agent = cls.__new__(cls)
         agent._assemble(

@@ -12,13 +12,8 @@ from batchppo.actions import ActionDistribution
 from batchppo.architecture import Architecture
 from batchppo.cell_equations import EQUATIONS
 from batchppo.inputs import ACTOR_STATE, CRITIC_STATE, EPISODE_START
-from batchppo.networks import (
-    ActorCritic,
-    LayerMaker,
-    TensorInputs,
-    apply_layers,
-    build_layers,
-)
+from batchppo.layers import LayerMaker, apply_layers, build_layers
+from batchppo.networks import ActorCritic, TensorInputs
 from batchppo.observations import ObservationEncoder
 from batchppo.recurrence import GATES, STATES
 from batchppo.through_time import run_through_time

@@ -224,7 +224,12 @@ class Updater:
         """
         with tf.GradientTape() as tape:
             metrics = self._loss(minibatch, weights, coefficients)
-        return tape.gradient(metrics.loss, _values(self._network.trainable_variables)), metrics
+        gradients = tape.gradient(
+            metrics.loss,
+            _values(self._network.trainable_variables),
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+        )
+        return [tf.convert_to_tensor(gradient) for gradient in gradients], metrics
 
     def apply(self, gradients: list[tf.Tensor]) -> None:
         """Makes one step of Adam, with the gradients' global norm bounded."""

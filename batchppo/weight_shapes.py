@@ -25,15 +25,26 @@ def weight_shapes(
             shapes.update(_cell_shapes(f"{part}_cell", front[-1], architecture))
             size = architecture.recurrent_size
         shapes.update(_dense_shapes(part, (size, *widths)))
-    prefixes = ["images"] if architecture.share_features_extractor else ["images", "critic_images"]
-    for name, shape in encoder.images.items():
-        for prefix in prefixes:
-            for layer, weight in _nature_cnn_shapes(shape, architecture.features_dim).items():
-                shapes[f"{prefix}/{name}/{layer}"] = weight
+    for prefix in ("",) if architecture.share_features_extractor else ("", "critic_"):
+        for name, shape in _features_shapes(encoder, architecture).items():
+            shapes[f"{prefix}{name}"] = shape
     if distribution.free_size:
         latent = (architecture.latent_size(encoder),) if architecture.use_sde else ()
         shapes[architecture.std_name] = (*latent, distribution.free_size)
     return shapes
+
+
+def _features_shapes(
+    encoder: ObservationEncoder, architecture: Architecture
+) -> dict[str, tuple[int, ...]]:
+    if architecture.extractor is not None:
+        own = architecture.extractor.weights
+        return {f"extractor/{name}": shape for name, shape in own.items()}
+    return {
+        f"images/{name}/{layer}": weight
+        for name, shape in encoder.images.items()
+        for layer, weight in _nature_cnn_shapes(shape, architecture.features_dim).items()
+    }
 
 
 def _dense_shapes(prefix: str, sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
