@@ -173,7 +173,8 @@ def _made(kind: type, arguments: dict[str, Any]) -> keras.Layer:
         raise ValueError(
             f"features_extractor_class={kind.__name__} was called as {kind.__name__}(**"
             f"features_extractor_kwargs) with {arguments}: {gist(error)}. Unlike in "
-            f"Stable-Baselines3, there is no observation_space: a Keras layer is told what it reads in build()"
+            f"Stable-Baselines3, there is no observation_space: a Keras layer is told what it "
+            f"reads in build()"
         ) from error
 
 
