@@ -47,11 +47,13 @@ class Engine:
     def __init__(self, options: Options, name: str) -> None:
         self._options = options
         self.num_envs = len(options.env_fns)
-        self.slices = slices(self.num_envs, options.num_workers)
-        self.spin = options.num_workers + 1 if host.spinning_pays(options.num_workers) else 0
+        self.slices = slices(self.num_envs, options.num_workers + int(options.owner_steps))
+        self.spin = options.num_workers + 1 if host.spinning_pays(len(self.slices)) else 0
         self.failed: set[int] = set()
         self._memory = SharedMemory()
-        self.pool = WorkerPool(name, self._starts(), self._memory, options.worker_environ)
+        self.pool = WorkerPool(
+            name, self._starts(), self._memory, options.worker_environ, options.owner_steps
+        )
         try:
             hellos = greet(self.pool, options.start_timeout)
             self._set_up(hellos)

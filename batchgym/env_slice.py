@@ -21,7 +21,15 @@ from batchgym.observation_writer import Loose, make_writer
 
 
 class EnvSlice:
-    """Consecutive environments, counted from `first` by the owner and from 0 (slots) here."""
+    """Consecutive environments, counted from `first` by the owner and from 0 (slots) here.
+
+    Args:
+        envs: The environments.
+        first: Index of the first one.
+        mode: What happens at the end of an episode.
+        infos: See InfoWriter.
+        caught: What an environment may raise so that the owner is told and the others go on.
+    """
 
     def __init__(
         self,
@@ -29,8 +37,10 @@ class EnvSlice:
         first: int,
         mode: AutoresetMode,
         infos: str | tuple[str, ...],
+        caught: tuple[type[BaseException], ...] = (BaseException,),
     ) -> None:
         self.envs = envs
+        self._caught = caught
         self.first = first
         self._slots = range(len(envs))
         self._autoreset = [make_autoreset(mode, env) for env in envs]
@@ -73,7 +83,7 @@ class EnvSlice:
             try:
                 observation, reward, terminated, truncated, info = step(action)
                 write(observation)
-            except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
+            except self._caught as error:
                 reply.failures.append(capture(error, self.first + slot, "step"))
                 rewards.append(0.0)
                 continue
@@ -103,7 +113,7 @@ class EnvSlice:
             self._truncations[slot] = truncated
             self._ended = bool(self._ended or terminated or truncated)
             self.infos.write_slot(slot, info, reply, self.first)
-        except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
+        except self._caught as error:
             reply.failures.append(capture(error, self.first + slot, "step"))
         self._move_loose(reply)
 
@@ -120,7 +130,7 @@ class EnvSlice:
             try:
                 observation, info = self._autoreset[slot].reset(seed=seed, options=options)
                 self._writers[slot](observation)
-            except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
+            except self._caught as error:
                 reply.failures.append(capture(error, self.first + slot, "reset"))
                 continue
             if info:
@@ -138,7 +148,7 @@ class EnvSlice:
             self._rewards[slot] = 0.0
             self._terminations[slot] = self._truncations[slot] = False
             self.infos.write_slot(slot, info, reply, self.first)
-        except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
+        except self._caught as error:
             reply.failures.append(capture(error, self.first + slot, "reset"))
         self._move_loose(reply)
 
@@ -154,7 +164,7 @@ class EnvSlice:
             try:
                 attribute = env.get_wrapper_attr(name)
                 results.append(attribute(*args, **kwargs) if callable(attribute) else attribute)
-            except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
+            except self._caught as error:
                 reply.failures.append(capture(error, self.first + slot, name))
         reply.value = results
 
@@ -163,7 +173,7 @@ class EnvSlice:
         for slot, (env, value) in enumerate(zip(self.envs, values, strict=True)):
             try:
                 env.set_wrapper_attr(name, value)
-            except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
+            except self._caught as error:
                 reply.failures.append(capture(error, self.first + slot, f"set_attr({name!r})"))
 
     def close(self, reply: Reply) -> None:
@@ -171,7 +181,7 @@ class EnvSlice:
         for slot, env in enumerate(self.envs):
             try:
                 env.close()
-            except BaseException as error:  # noqa: BLE001 - the owner is told, the others go on
+            except self._caught as error:
                 reply.failures.append(capture(error, self.first + slot, "close"))
 
     def _write_ends(self, ends: list[tuple[int, Any, Any]]) -> None:

@@ -21,7 +21,8 @@ from batchgym.errors import (
 )
 from batchgym.failures import report
 from batchgym.messages import Failure, Reply
-from batchgym.process import WorkerProcess, decode
+from batchgym.pool import Worker
+from batchgym.process import decode
 from batchgym.reset_arguments import Seeds, spread_seeds
 from batchgym.spin import Spin
 
@@ -144,9 +145,7 @@ class FirstReady:
             poll.register(worker.fd, select.POLLIN)
         return self._spin.wait(poll.poll, lambda: self._block(poll, workers, deadline))
 
-    def _block(
-        self, poll: select.poll, workers: list[WorkerProcess], deadline: float | None
-    ) -> bool:
+    def _block(self, poll: select.poll, workers: list[Worker], deadline: float | None) -> bool:
         while True:
             left = _ALIVE_CHECK_SECONDS
             if deadline is not None:
@@ -179,7 +178,7 @@ class FirstReady:
         else:
             self._ready[index] = reply
 
-    def _replace(self, worker: WorkerProcess, death: WorkerDiedError) -> None:
+    def _replace(self, worker: Worker, death: WorkerDiedError) -> None:
         """Lets a dead worker's environments come back: now, or when they are next sent a step."""
         engine = self._engine
         engine.pool.deaths[worker.index] = death

@@ -48,6 +48,28 @@ def message(body: bytes) -> bytes:
     return b"m" + _LENGTH.pack(len(body)) + body
 
 
+def take_frame(buffer: bytearray) -> Frame | None:
+    """Takes the first frame out of a buffer that is not empty; None if it is not all there."""
+    code = buffer[0]
+    if code == MESSAGE:
+        if len(buffer) < 1 + _LENGTH.size:
+            return None
+        end = 1 + _LENGTH.size + _LENGTH.unpack_from(buffer, 1)[0]
+        if len(buffer) < end:
+            return None
+        frame = Frame(code, 0, bytes(buffer[1 + _LENGTH.size : end]))
+    elif code == READY:
+        end = 1 + _READY.size
+        if len(buffer) < end:
+            return None
+        frame = Frame(code, _READY.unpack_from(buffer, 1)[0])
+    else:
+        end = 1
+        frame = Frame(code)
+    del buffer[:end]
+    return frame
+
+
 class Channel:
     """Two pipes to the other side.
 
@@ -135,7 +157,7 @@ class Channel:
         Raises:
             EOFError: If the other side is gone.
         """
-        if self._buffer and (frame := self._parse()) is not None:
+        if self._buffer and (frame := take_frame(self._buffer)) is not None:
             return frame
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._wait(deadline, is_alive):
@@ -143,7 +165,7 @@ class Channel:
             if not data:
                 raise EOFError
             self._buffer += data
-            if (frame := self._parse()) is not None:
+            if (frame := take_frame(self._buffer)) is not None:
                 return frame
         return None
 
@@ -175,24 +197,3 @@ class Channel:
                 return False
             if is_alive is not None and not is_alive() and not look(0):
                 raise EOFError
-
-    def _parse(self) -> Frame | None:
-        buffer = self._buffer
-        code = buffer[0]
-        if code == MESSAGE:
-            if len(buffer) < 1 + _LENGTH.size:
-                return None
-            end = 1 + _LENGTH.size + _LENGTH.unpack_from(buffer, 1)[0]
-            if len(buffer) < end:
-                return None
-            frame = Frame(code, 0, bytes(buffer[1 + _LENGTH.size : end]))
-        elif code == READY:
-            end = 1 + _READY.size
-            if len(buffer) < end:
-                return None
-            frame = Frame(code, _READY.unpack_from(buffer, 1)[0])
-        else:
-            end = 1
-            frame = Frame(code)
-        del buffer[:end]
-        return frame

@@ -26,6 +26,7 @@ class Options:
     observation_mode: ObservationMode
     autoreset_mode: AutoresetMode
     num_workers: int
+    owner_steps: bool
     infos: str | tuple[str, ...]
     restart_workers: int
     start_timeout: float | None
@@ -42,6 +43,7 @@ def check_options(
     autoreset_mode: str | AutoresetMode,
     max_concurrency: int | None,
     num_workers: int | None,
+    owner_steps: bool,
     infos: str | Sequence[str],
     restart_workers: int,
     start_timeout: float | None,
@@ -65,7 +67,8 @@ def check_options(
         shared_memory=bool(shared_memory),
         observation_mode=observation_mode,
         autoreset_mode=AutoresetMode(autoreset_mode),
-        num_workers=check_num_workers(num_workers, num_envs, max_concurrency),
+        num_workers=check_num_workers(num_workers, num_envs, max_concurrency, bool(owner_steps)),
+        owner_steps=bool(owner_steps),
         infos=check_infos(infos),
         restart_workers=check_count("restart_workers", restart_workers),
         start_timeout=start_timeout,
@@ -73,20 +76,27 @@ def check_options(
     )
 
 
-def check_num_workers(num_workers: int | None, num_envs: int, limit: int | None) -> int:
-    """Returns the number of workers: by default one per usable core, never more than environments.
+def check_num_workers(
+    num_workers: int | None, num_envs: int, limit: int | None, owner_steps: bool
+) -> int:
+    """Returns the number of worker processes.
+
+    By default one per usable core, of which the owner takes one if it steps itself; never so many
+    that one has no environment.
 
     Raises:
         TypeError: If it is no integer.
-        ValueError: If it is less than 1.
+        ValueError: If it is negative, or nobody is left to step.
     """
+    own = int(owner_steps)
     if num_workers is None:
-        num_workers = usable_cores()
+        num_workers = usable_cores() - own
     if isinstance(num_workers, bool) or not isinstance(num_workers, (int, np.integer)):
         raise TypeError(f"`num_workers` must be an integer or None, got {num_workers!r}.")
-    if num_workers < 1:
-        raise ValueError(f"`num_workers` must be at least 1, got {num_workers}.")
-    return min(int(num_workers), num_envs, *([] if limit is None else [int(limit)]))
+    if num_workers < 1 - own:
+        alone = "" if own else " With `owner_steps=True` it may be 0: this process steps them all."
+        raise ValueError(f"`num_workers` must be at least {1 - own}, got {num_workers}.{alone}")
+    return min(int(num_workers), num_envs - own, *([] if limit is None else [int(limit) - own]))
 
 
 def check_env_fns(env_fns: Sequence[EnvFn]) -> int:

@@ -14,9 +14,12 @@ from batchgym.errors import WorkerDiedError, WorkerStartError, describe_envs
 from batchgym.memory import SharedMemory
 from batchgym.messages import Close, Reply, Start
 from batchgym.output import OutputRelay
+from batchgym.own_share import OwnShare
 from batchgym.process import WorkerProcess, decode
 
 _EXIT_SECONDS = 1.0
+
+Worker = WorkerProcess | OwnShare
 
 
 def encode(message: Any) -> bytes:
@@ -30,7 +33,7 @@ def slices(num_envs: int, num_workers: int) -> list[range]:
     return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
-def request_all(requests: list[tuple[WorkerProcess, bytes]]) -> None:
+def request_all(requests: list[tuple[Worker, bytes]]) -> None:
     """Sends each worker its frame; all of them also if Ctrl-C comes in the middle."""
     left = iter(requests)
     try:
@@ -50,26 +53,34 @@ class WorkerPool:
         starts: What each worker owns.
         memory: Shared memory.
         environ: Additional environment variables of the workers.
+        owner_steps: Whether the first worker is this process itself.
 
     Raises:
         WorkerStartError: If a process cannot be started; none is left then.
     """
 
     def __init__(
-        self, name: str, starts: Sequence[Start], memory: SharedMemory, environ: Mapping[str, str]
+        self,
+        name: str,
+        starts: Sequence[Start],
+        memory: SharedMemory,
+        environ: Mapping[str, str],
+        owner_steps: bool = False,
     ) -> None:
         self._name = name
         self._starts = starts
         self._memory = memory
         self._environ = environ
         self._owner = os.getpid()
-        self.workers: list[WorkerProcess] = []
+        self.workers: list[Worker] = []
         self.deaths: dict[int, WorkerDiedError] = {}
         self._answers: dict[int, Reply | None] = {}
         self._output = OutputRelay()
         try:
-            for start in starts:
+            for start in starts[int(owner_steps) :]:
                 self.workers.append(self._start(start))
+            if owner_steps:  # last, so that all make their environments at the same time
+                self.workers.insert(0, OwnShare(starts[0], memory))
         except OSError as error:
             self.shut_down(0.0)
             raise WorkerStartError(
@@ -89,8 +100,9 @@ class WorkerPool:
         """Starts a fresh worker in place of one that has died."""
         self.workers[index].close()
         self.deaths.pop(index, None)
-        self.workers[index] = self._start(self._starts[index])
-        return self.workers[index]
+        worker = self._start(self._starts[index])
+        self.workers[index] = worker
+        return worker
 
     def started(self) -> None:
         """Says that all environments are made and set up."""

@@ -33,6 +33,7 @@ VECTOR_KWARGS = (
     "autoreset_mode",
     "max_concurrency",
     "num_workers",
+    "owner_steps",
     "infos",
     "restart_workers",
     "start_timeout",

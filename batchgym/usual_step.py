@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from batchgym import frames
 from batchgym.engine import Engine
-from batchgym.pool import request_all
-from batchgym.process import WorkerProcess
+from batchgym.pool import Worker, request_all
 
 
 class UsualStep:
@@ -29,7 +28,7 @@ class UsualStep:
         self._engine = engine
         self._owner = os.getpid()
         self._view: npt.NDArray[Any] | None = None
-        self._requests: list[tuple[WorkerProcess, bytes]] = []
+        self._requests: list[tuple[Worker, bytes]] = []
         self._sent = False
 
     def arm(self) -> None:

@@ -20,6 +20,7 @@ from batchgym.engine import Engine
 from batchgym.first_ready import EnvIds, FirstReady, ReadyBatch
 from batchgym.options import EnvFn, ObservationMode, check_options
 from batchgym.pool import shut_down_at_exit
+from batchgym.process import WorkerProcess
 from batchgym.reset_arguments import Seeds, split_options, spread_seeds
 from batchgym.usual_step import UsualStep
 
@@ -76,6 +77,12 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         max_concurrency: At most this many environments run at the same time; None for no limit.
         num_workers: Worker processes; by default one per usable core. Never more than environments,
             which are divided among them as evenly as possible.
+        owner_steps: Whether this process steps a share of the environments itself instead of
+            waiting, as one of the usable cores. Faster where the environments are cheap or few: up
+            to twice as fast for 8 CartPoles. What it costs is part of guarantees 1, 3 and 7: what
+            the first environments do to their process (crash, hang, change global state, print,
+            start threads), they do to this one, and no timeout ends their step. With
+            `num_workers=0` it steps them all.
         infos: `"all"`, `"none"`, or the keys to keep. `final_obs` is always kept.
         restart_workers: How often each worker may be replaced after it has died. Its environments
             then come back truncated and freshly reset with derived seeds, and the info
@@ -115,6 +122,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         max_concurrency: int | None = None,
         *,
         num_workers: int | None = None,
+        owner_steps: bool = False,
         infos: str | Sequence[str] = "all",
         restart_workers: int = 0,
         start_timeout: float | None = 300.0,
@@ -129,6 +137,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
             autoreset_mode=autoreset_mode,
             max_concurrency=max_concurrency,
             num_workers=num_workers,
+            owner_steps=owner_steps,
             infos=infos,
             restart_workers=restart_workers,
             start_timeout=start_timeout,
@@ -144,6 +153,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
         self.autoreset_mode = options.autoreset_mode
         self.max_concurrency = max_concurrency
         self.num_workers = options.num_workers
+        self.owner_steps = options.owner_steps
         self.infos = options.infos
         self.restart_workers = restart_workers
         self.start_timeout = start_timeout
@@ -170,7 +180,8 @@ class ProcessVectorEnv(VectorEnv[Any, Any, Any]):
     @property
     def processes(self) -> list[subprocess.Popen[bytes]]:
         """The worker processes."""
-        return [worker.popen for worker in self._engine.pool.workers]
+        workers = self._engine.pool.workers
+        return [worker.popen for worker in workers if isinstance(worker, WorkerProcess)]
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]

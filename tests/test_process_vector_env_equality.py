@@ -6,10 +6,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stub_envs import INFO_KINDS, SPACES, SampleEnv, WordSpace
+from sync_oracle import assert_same, both, run_alike
 
 from batchgym import ProcessVectorEnv
 
@@ -25,56 +26,6 @@ ACTION_SPACES = {
     "text": Text(4),
     "partly text": Dict(t=Text(4), d=Discrete(2)),
 }
-
-
-def assert_same(ours, theirs, path="result"):
-    """Equal in type, dtype, shape and every bit, all the way down."""
-    assert type(ours) is type(theirs), path
-    if isinstance(theirs, dict):
-        assert set(ours) == set(theirs), path
-        for key in theirs:
-            assert_same(ours[key], theirs[key], f"{path}[{key!r}]")
-    elif isinstance(theirs, (tuple, list)):
-        assert len(ours) == len(theirs), path
-        for i, (our, their) in enumerate(zip(ours, theirs, strict=True)):
-            assert_same(our, their, f"{path}[{i}]")
-    elif isinstance(theirs, np.ndarray) and theirs.dtype != object:
-        assert ours.dtype == theirs.dtype, path
-        assert ours.shape == theirs.shape, path
-        np.testing.assert_array_equal(ours, theirs, err_msg=path)
-    elif isinstance(theirs, np.ndarray):
-        assert ours.shape == theirs.shape, path
-        for i in range(len(theirs)):
-            assert_same(ours[i], theirs[i], f"{path}[{i}]")
-    else:
-        assert np.array_equal(ours, theirs), path
-
-
-def both(env_fns, num_workers=2, **kwargs):
-    shared = kwargs.pop("shared_memory", True)
-    ours = ProcessVectorEnv(env_fns, num_workers=num_workers, shared_memory=shared, **kwargs)
-    return ours, SyncVectorEnv(env_fns, **kwargs)
-
-
-def run_alike(ours, theirs, steps, rng, mode):
-    """Resets and steps both with the same actions, masks and seeds."""
-    num_envs = ours.num_envs
-    assert_same(ours.reset(seed=5), theirs.reset(seed=5))
-    ours.action_space.seed(3)
-    theirs.action_space.seed(3)
-    for _ in range(steps):
-        assert_same(ours.action_space.sample(), actions := theirs.action_space.sample())
-        result = ours.step(actions)
-        assert_same(result, theirs.step(actions))
-        done = result[2] | result[3]
-        mask = rng.random(num_envs) < 0.1 if mode is not AutoresetMode.DISABLED else done
-        if mask.any():
-            options = {"reset_mask": mask, "level": 1}
-            seeds = [int(s) if s % 2 else None for s in rng.integers(1000, size=num_envs)]
-            assert_same(
-                ours.reset(seed=seeds, options=dict(options)),
-                theirs.reset(seed=seeds, options=dict(options)),
-            )
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -160,7 +111,7 @@ any_case = given(
     infos=st.sampled_from(sorted(INFO_KINDS)),
     mode=st.sampled_from(MODES),
     num_envs=st.integers(1, 7),
-    num_workers=st.integers(1, 3),
+    workers=st.sampled_from([(1, False), (2, False), (3, False), (0, True), (1, True), (2, True)]),
     shared=st.booleans(),
     end=st.sampled_from([0.0, 0.2, 1.0]),
     seed=st.integers(0, 100),
@@ -181,11 +132,11 @@ def test_many_cases(**case):
     check_case(**case)
 
 
-def check_case(space, infos, mode, num_envs, num_workers, shared, end, seed):
+def check_case(space, infos, mode, num_envs, workers, shared, end, seed):
     fns = [
         functools.partial(SampleEnv, SPACES[space], infos=infos, end=end) for _ in range(num_envs)
     ]
-    ours, theirs = both(fns, num_workers, autoreset_mode=mode, shared_memory=shared)
+    ours, theirs = both(fns, workers[0], shared, workers[1], autoreset_mode=mode)
     run_alike(ours, theirs, 60, np.random.default_rng(seed), mode)
     ours.close()
 
