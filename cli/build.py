@@ -131,6 +131,7 @@ def _make_vector_env(
         silent_in_workers(find_spec(environment.id)),
         num_envs,
         num_workers=num_workers,
+        owner_steps=None,
         autoreset_mode=AutoresetMode.SAME_STEP,  # no step is spent on a reset
         wrappers=tuple(load_wrapper(wrapper) for wrapper in environment.wrappers),
         **environment.kwargs,

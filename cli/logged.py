@@ -36,7 +36,8 @@ def read_metric(path: Path, metric: str) -> tuple[Array, Array]:
     columns = reader.fieldnames or []
     for column in (STEPS, metric):
         if column not in columns:
-            raise BadInput(f"{path} has no column {column!r}.{did_you_mean(column, columns)}")
+            hint = did_you_mean(column, columns) or f" There are: {', '.join(columns)}."
+            raise BadInput(f"{path} has no column {column!r}.{hint}")
     steps: list[float] = []
     values: list[float] = []
     for row in reader:

@@ -208,12 +208,18 @@ def cannot_resume_with(names: Sequence[str]) -> BadInput:
 
 def _environment(base: EnvConfig, options: TrainOptions) -> EnvConfig:
     assignments = [split_assignment(text, "--env-kwarg") for text in options.env_kwargs]
-    return EnvConfig(
-        id=base.id,
-        kwargs={**base.kwargs, **{key: parse_literal(value) for key, value in assignments}},
-        wrappers=(*base.wrappers, *options.wrappers),
-        imports=(*base.imports, *(name for name in options.imports if name not in base.imports)),
-    )
+    try:
+        return EnvConfig(
+            id=base.id,
+            kwargs={**base.kwargs, **{key: parse_literal(value) for key, value in assignments}},
+            wrappers=(*base.wrappers, *options.wrappers),
+            imports=(
+                *base.imports,
+                *(each for each in options.imports if each not in base.imports),
+            ),
+        )
+    except BadInput as error:
+        raise BadInput(f"--env-kwarg: {error}") from error
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,6 +64,8 @@ class RunFolder:
         Raises:
             BadInput: There is no such file; the message says which ones there are.
         """
+        if which not in ("best", "last") and not which.isdecimal():
+            raise BadInput(f"--checkpoint must be best, last or a number of steps, got {which!r}")
         candidates = {
             "best": (self.best_model, self.model),
             "last": (self.model,),
@@ -134,6 +136,8 @@ def find_model(choice: Choice) -> TrainedModel:
     """
     path = Path(choice.run)
     if path.is_file():
+        if choice.checkpoint != Choice.checkpoint:
+            raise BadInput(f"{path} is one model already: --checkpoint is for a run or a task")
         return TrainedModel(path, _run_of(path))
     run = find_run(choice.run, choice.logdir)
     return TrainedModel(run.model_at(choice.checkpoint), run)

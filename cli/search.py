@@ -11,6 +11,7 @@ from typing import Any
 import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
+from rich.console import Console
 
 import batchppo
 from batchppo.errors import NonFiniteError
@@ -75,13 +76,15 @@ def search(what: Search, trials: int, as_json: bool) -> None:
     what.folder.mkdir(parents=True, exist_ok=True)
     study = _open_study(what)
     finished = len(_finished(study))
+    console = messages()
     if finished:
-        messages().print(f"{what.folder} has {finished} trials already.", soft_wrap=True)
-    study.optimize(
-        _objective(what),
-        n_trials=max(0, trials - finished),
-        callbacks=[lambda study, trial: _tell(what, study, trial)],
-    )
+        console.print(f"{what.folder} has {finished} trials already.", soft_wrap=True)
+    with console.status("") as status:
+        study.optimize(
+            _objective(what, lambda number: status.update(f"Trial {number} of {trials} ...")),
+            n_trials=max(0, trials - finished),
+            callbacks=[lambda study, trial: _tell(what, study, trial, console)],
+        )
     _show(what, study, as_json)
 
 
@@ -116,10 +119,11 @@ def _require_same_settings(study: optuna.Study, what: Search) -> None:
             )
 
 
-def _objective(what: Search) -> Callable[[optuna.Trial], float]:
+def _objective(what: Search, announce: Callable[[int], None]) -> Callable[[optuna.Trial], float]:
     config = what.config
 
     def objective(trial: optuna.Trial) -> float:
+        announce(trial.number)
         suggested = suggest(trial, config.num_envs)
         kwargs = {**suggested["policy_kwargs"], **what.fixed.get("policy_kwargs", {})}
         agent = {**config.agent, **suggested, **what.fixed, "policy_kwargs": kwargs}
@@ -175,18 +179,20 @@ def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
     return max(complete, key=lambda trial: trial.values[0], default=None)
 
 
-def _tell(what: Search, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+def _tell(
+    what: Search, study: optuna.Study, trial: optuna.trial.FrozenTrial, console: Console
+) -> None:
     """Keep the best settings so far, and print what became of a trial."""
     best = _best(study)
     if best is not None:
         write_text(what.best_file, _settings_file(what.config, best))
     if trial.state == optuna.trial.TrialState.PRUNED:
         steps = max(trial.intermediate_values, default=0)
-        messages().print(f"trial {trial.number}: ended after {steps:,} steps")
+        console.print(f"trial {trial.number}: ended after {steps:,} steps")
     elif trial.value is not None:
         is_best = best is not None and best.number == trial.number
         note = ", the best so far" if is_best else ""
-        messages().print(f"trial {trial.number}: mean return {significant(trial.value)}{note}")
+        console.print(f"trial {trial.number}: mean return {significant(trial.value)}{note}")
 
 
 def _settings_file(config: RunConfig, best: optuna.trial.FrozenTrial) -> str:

@@ -209,6 +209,11 @@ def test_a_file_imports_what_registers_its_task(tmp_path: Path) -> None:
     assert plan(None, file).environment.id == "Breaks-v0"
 
 
+def test_an_argument_that_no_file_can_hold_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"--env-kwarg: kwargs\.size must be numbers, texts"):
+        plan("cartpole", env_kwargs=["size={1, 2}"])
+
+
 def test_each_argument_of_the_agent_can_be_set_or_has_an_option() -> None:
     arguments = set(inspect.signature(BatchPPO.__init__).parameters) - {"self", "unknown"}
     assert arguments <= set(settings._types()) | set(settings._OPTIONS)

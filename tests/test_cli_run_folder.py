@@ -52,6 +52,18 @@ def test_a_model_file_knows_its_run(tmp_path: Path, file: str) -> None:
     assert (found.path, found.run) == (run / file, RunFolder(run))
 
 
+def test_a_model_file_has_no_checkpoints(tmp_path: Path) -> None:
+    (tmp_path / "agent.zip").touch()
+    with pytest.raises(BadInput, match="is one model already"):
+        find_model(Choice(str(tmp_path / "agent.zip"), tmp_path, checkpoint="last"))
+
+
+@pytest.mark.parametrize("which", ["newest", "../model", "-3", "1e4", ""])
+def test_what_is_no_checkpoint(tmp_path: Path, which: str) -> None:
+    with pytest.raises(BadInput, match="must be best, last or a number of steps, got"):
+        RunFolder(tmp_path).model_at(which)
+
+
 def test_a_model_file_may_stand_alone(tmp_path: Path) -> None:
     (tmp_path / "agent.zip").touch()
     assert find_model(Choice(str(tmp_path / "agent.zip"), tmp_path)).run is None
