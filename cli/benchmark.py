@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from .group import new_command
-from .options import COUNT, SECONDS, complete_tasks, environment_options, json_option
+from .options import COUNT, SECONDS, WORKERS, complete_tasks, environment_options, json_option
 
 
 @new_command(name="benchmark")
@@ -22,9 +22,10 @@ from .options import COUNT, SECONDS, complete_tasks, environment_options, json_o
 @click.option(
     "--num-workers",
     "worker_counts",
-    type=COUNT,
+    type=WORKERS,
     multiple=True,
-    help="Try this number of worker processes. May be repeated.  [default: 1 and one per core]",
+    help="Try this number of worker processes. May be repeated.  "
+    "[default: what `train` does by default, and 0: none]",
 )
 @environment_options()
 @click.option(

@@ -14,7 +14,7 @@ def command(shell: str) -> None:
     \b
     Examples:
       eval "$(batchppo completion bash)"        in ~/.bashrc
-      eval "$(batchppo completion zsh)"         in ~/.zshrc
+      eval "$(batchppo completion zsh)"         in ~/.zshrc, after compinit
       batchppo completion fish > ~/.config/fish/completions/batchppo.fish
     """
     kind = get_completion_class(shell)

@@ -3,7 +3,9 @@
 Exit codes: 0 done; 1 it failed; 2 the command line was wrong; 130 ended by Ctrl-C.
 """
 
+import errno
 import os
+import re
 
 import click
 
@@ -50,7 +52,19 @@ def describe(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, _EXPECTED) and message and not notes:
         return message
+    if (no_room := _no_room(message)) is not None:
+        return no_room
     hint = "--debug shows where"
     if len(message) > _LONGEST:
         message = f"{message[:_LONGEST]} ..."
     return f"{type(error).__name__}: {message} ({f'{notes} {hint}' if notes else hint})"
+
+
+def _no_room(message: str) -> str | None:
+    """Return what TensorFlow's errors of a full disk come to; it has none with an errno."""
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        reason = os.strerror(number)
+        if reason in message:
+            path = re.search(rf"(\S+); {re.escape(reason)}", message)
+            return f"{path[1]}: {reason}" if path else reason
+    return None

@@ -82,6 +82,7 @@ def _read_whole(text: str) -> int:
 
 
 COUNT = WholeNumber(least=1, most=10**15)
+WORKERS = WholeNumber(least=0, most=10**15)
 FPS = WholeNumber(least=1, most=240)
 SEED = WholeNumber(least=0, most=LARGEST_SEED)
 RETURN = FiniteNumber()

@@ -55,7 +55,8 @@ class RunConfig:
         seed: Seed of the environments, of the network and of the actions.
         eval_every: Environment steps between two evaluations.
         eval_episodes: Episodes of one evaluation.
-        num_workers: Processes that the environments are spread over; None for one per core.
+        num_workers: Worker processes that the environments are spread over; 0 for this process
+            alone, None for one process per core.
         checkpoint_every: Environment steps between checkpoints; None for none.
         stop_at: Mean return of an evaluation at which the training ends; None for never.
         agent: Keyword arguments of `batchppo.BatchPPO`.
@@ -78,9 +79,10 @@ class RunConfig:
         _require(is_name and self.task not in ("", ".."), "task", "the name of a folder", self.task)
         for name in ("total_timesteps", "num_envs", "eval_every", "eval_episodes"):
             _require_count(name, getattr(self, name))
-        for name in ("num_workers", "checkpoint_every"):
-            if getattr(self, name) is not None:
-                _require_count(name, getattr(self, name))
+        if self.checkpoint_every is not None:
+            _require_count("checkpoint_every", self.checkpoint_every)
+        if self.num_workers is not None:
+            _require_count("num_workers", self.num_workers, least=0)
         is_seed = type(self.seed) is int and 0 <= self.seed <= LARGEST_SEED
         _require(is_seed, "seed", f"a whole number from 0 to {LARGEST_SEED}", self.seed)
         is_return = type(self.stop_at) in (int, float) and math.isfinite(self.stop_at or 0.0)
@@ -197,8 +199,9 @@ def _is_storable(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def _require_count(name: str, value: Any) -> None:
-    _require(type(value) is int and value >= 1, name, "a whole number of at least 1", value)
+def _require_count(name: str, value: Any, least: int = 1) -> None:
+    is_count = type(value) is int and value >= least
+    _require(is_count, name, f"a whole number of at least {least}", value)
 
 
 def _require(condition: object, name: str, expected: str, value: Any) -> None:

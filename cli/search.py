@@ -10,7 +10,6 @@ from typing import Any
 
 import optuna
 from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 from rich.console import Console
 
 import batchppo
@@ -25,6 +24,7 @@ from .formatting import significant
 from .presets import PRESETS
 from .run_config import RunConfig
 from .search_space import suggest
+from .study_file import open_journal
 from .toml import to_toml
 
 # Trials that run to their end before others are measured by them, and the part of a trial that
@@ -74,24 +74,24 @@ def search(what: Search, trials: int, as_json: bool) -> None:
         BadInput: The study was begun with other settings.
     """
     what.folder.mkdir(parents=True, exist_ok=True)
-    study = _open_study(what)
-    finished = len(_finished(study))
     console = messages()
-    if finished:
-        console.print(f"{what.folder} has {finished} trials already.", soft_wrap=True)
-    with console.status("") as status:
-        study.optimize(
-            _objective(what, lambda number: status.update(f"Trial {number} of {trials} ...")),
-            n_trials=max(0, trials - finished),
-            callbacks=[lambda study, trial: _tell(what, study, trial, console)],
-        )
-    _show(what, study, as_json)
+    with open_journal(what.folder / "study.log") as storage:
+        study = _open_study(what, storage)
+        finished = len(_finished(study))
+        if finished:
+            console.print(f"{what.folder} has {finished} trials already.", soft_wrap=True)
+        with console.status("") as status:
+            study.optimize(
+                _objective(what, lambda number: status.update(f"Trial {number} of {trials} ...")),
+                n_trials=max(0, trials - finished),
+                callbacks=[lambda study, trial: _tell(what, study, trial, console)],
+            )
+        _show(what, study, as_json)
 
 
-def _open_study(what: Search) -> optuna.Study:
+def _open_study(what: Search, storage: JournalStorage) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # what ends a trial is told here
     config = what.config
-    storage = JournalStorage(JournalFileBackend(str(what.folder / "study.log")))
     study = optuna.create_study(
         storage=storage, study_name=config.task, direction="maximize", load_if_exists=True
     )

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,13 +31,13 @@ class Speed:
 
     Attributes:
         num_envs: Environments in parallel.
-        num_workers: Worker processes.
+        num_workers: Worker processes; None for what `train` does by default.
         steps_per_second: Environment steps a second.
         shares: Fractions of the time that environments, acting and updates took.
     """
 
     num_envs: int
-    num_workers: int
+    num_workers: int | None
     steps_per_second: float
     shares: Mapping[str, float]
 
@@ -47,24 +46,27 @@ def measure_all(
     base: RunConfig, env_counts: Sequence[int], worker_counts: Sequence[int], seconds: float
 ) -> list[Speed]:
     """Train for a short while with each combination of numbers of environments and workers."""
-    workers = worker_counts or sorted({1, len(os.sched_getaffinity(0))})
+    workers = tuple(worker_counts) or (None, 0)
     console = messages()
     speeds = []
     with console.status("Starting TensorFlow ...") as status:
         for num_envs in env_counts:
-            for num_workers in sorted({min(count, num_envs) for count in workers}):
-                status.update(f"{num_envs} environments, {num_workers} workers ...")
+            for num_workers in dict.fromkeys(workers):
+                status.update(f"{num_envs} environments, workers: {_name(num_workers)} ...")
                 config = dataclasses.replace(base, num_envs=num_envs, num_workers=num_workers)
                 speeds.append(_measure(config, num_workers, seconds))
     return speeds
 
 
 def recommended(speeds: Sequence[Speed]) -> Speed:
-    """Return the one with the fewest environments, then workers, that is about the fastest."""
+    """Return the one with the fewest environments that is about the fastest.
+
+    Among equals what `train` does by default is preferred, then fewer workers.
+    """
     enough = _ABOUT * max(speed.steps_per_second for speed in speeds)
     return min(
         (speed for speed in speeds if speed.steps_per_second >= enough),
-        key=lambda speed: (speed.num_envs, speed.num_workers),
+        key=lambda speed: (speed.num_envs, -1 if speed.num_workers is None else speed.num_workers),
     )
 
 
@@ -77,24 +79,26 @@ def show(task: str, speeds: Sequence[Speed], as_json: bool) -> None:
         console.out(json.dumps(document, indent=2), highlight=False)
         return
     print_rows(console, [_row(speed, is_best=speed is best) for speed in speeds])
-    console.print(
-        f"\nrecommended\n  batchppo train {task} --num-envs {best.num_envs} "
-        f"--num-workers {best.num_workers}",
-        soft_wrap=True,
-    )
+    workers = "" if best.num_workers is None else f" --num-workers {best.num_workers}"
+    command = f"batchppo train {task} --num-envs {best.num_envs}{workers}"
+    console.print(f"\nrecommended\n  {command}", soft_wrap=True)
 
 
 def _row(speed: Speed, is_best: bool) -> dict[str, Text]:
     cells = {
         "environments": str(speed.num_envs),
-        "workers": str(speed.num_workers),
+        "workers": _name(speed.num_workers),
         "steps/s": f"{speed.steps_per_second:,.0f}",
         **{part: f"{100 * speed.shares[part]:.0f} %" for part in _PARTS},
     }
     return {heading: Text(cell, "bold" if is_best else "") for heading, cell in cells.items()}
 
 
-def _measure(config: RunConfig, num_workers: int, seconds: float) -> Speed:
+def _name(num_workers: int | None) -> str:
+    return "default" if num_workers is None else str(num_workers)
+
+
+def _measure(config: RunConfig, num_workers: int | None, seconds: float) -> Speed:
     with closing(make_training_env(config)) as env:
         agent = make_agent(config, env, None)
         figures = _Figures()

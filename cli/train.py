@@ -10,6 +10,7 @@ from .options import (
     COUNT,
     RETURN,
     SEED,
+    WORKERS,
     complete_runs,
     complete_tasks,
     environment_options,
@@ -33,8 +34,9 @@ from .options import (
 )
 @click.option(
     "--num-workers",
-    type=COUNT,
-    help="Processes that the environments are spread over.  [default: one per core]",
+    type=WORKERS,
+    help="Worker processes that the environments are spread over; 0 steps them in this one.  "
+    "[default: one process per core]",
 )
 @click.option(
     "--seed",
