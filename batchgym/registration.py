@@ -95,6 +95,9 @@ def make_vec(
             as `"module:name"`.
         **kwargs: Arguments of ProcessVectorEnv (`num_workers`, `autoreset_mode`, `infos`, ...) and
             of the environment; `env_kwargs={...}` is for those of the environment alone.
+            `owner_steps=None` says yes where nothing speaks against it: for environments of
+            Gymnasium's own, without wrappers, unless `num_workers` asks for processes; and for
+            `num_workers=0`, as nobody else is left.
 
     Returns:
         A ProcessVectorEnv whose `spec` makes the same once more.
@@ -128,6 +131,9 @@ def create(
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
         raise ValueError(f"`num_envs` must be a positive integer, got {num_envs!r}.")
     options = {name: kwargs.pop(name) for name in VECTOR_KWARGS if name in kwargs}
+    if options.get("owner_steps", False) is None:
+        trusted = _is_gymnasiums(base) and not env_wrappers
+        options["owner_steps"] = {None: trusted, 0: True}.get(options.get("num_workers"), False)
     # The checker that `gymnasium.make` adds would cost each step a fifth of its time.
     make_kwargs = {"disable_env_checker": True, **kwargs, **(env_kwargs or {})}
     wrappers: list[Any] = [
@@ -142,6 +148,12 @@ def create(
         return env
 
     return ProcessVectorEnv([make_env] * num_envs, **options)
+
+
+def _is_gymnasiums(base: EnvSpec) -> bool:
+    """Says whether Gymnasium brings the environment, which is not expected to crash or to hang."""
+    entry_point = gym.registry.get(base.id, base).entry_point
+    return isinstance(entry_point, str) and entry_point.startswith("gymnasium.envs.")
 
 
 def creator_of(base_id: str) -> Callable[..., ProcessVectorEnv]:

@@ -17,11 +17,13 @@ def as_vector_env(
     """Returns a vector environment.
 
     Args:
-        env: an id, which batchgym turns into `num_envs` environments in worker processes; a
-            vector environment, taken as it is; or a single environment, which becomes a vector
+        env: an id, which batchgym turns into `num_envs` environments in parallel; a vector
+            environment, taken as it is; or a single environment, which becomes a vector
             environment of one.
         num_envs: how many environments an id gives.
-        num_workers: how many processes they share; None for one per core.
+        num_workers: how many worker processes they share; 0 steps them in this process. None is
+            as many as there are cores, of which this process is one if the environment is
+            Gymnasium's own: one that may crash, hang or print is better left to workers.
 
     Raises:
         TypeError: something else.
@@ -32,7 +34,11 @@ def as_vector_env(
         import batchgym
 
         return batchgym.make_vec(
-            env, num_envs, num_workers=num_workers, autoreset_mode=AutoresetMode.SAME_STEP
+            env,
+            num_envs,
+            num_workers=num_workers,
+            owner_steps=None,
+            autoreset_mode=AutoresetMode.SAME_STEP,
         )
     if isinstance(env, gymnasium.Env):
         single = _OwnObservations(env)

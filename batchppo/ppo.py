@@ -89,7 +89,8 @@ class BatchPPO:
             `agent.seed` then tells.
         device: "auto", "cpu", "cuda" or "cuda:<index>".
         num_envs: how many environments an id gives.
-        num_workers: how many processes they share; None for one per core.
+        num_workers: how many worker processes they share; 0 steps them in this process; None
+            is one process per core, see `as_vector_env`.
         log_histograms: whether TensorBoard gets histograms of each rollout, its losses, gradients
             and weights.
         normalize_observations: whether observation vectors are normalized.

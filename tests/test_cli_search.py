@@ -48,6 +48,12 @@ def test_what_is_recommended_is_no_larger_than_it_need_be() -> None:
     assert recommended(speeds[:1]) == speeds[0]
 
 
+def test_among_equals_the_default_is_recommended() -> None:
+    speeds = [Speed(8, workers, 100.0, {}) for workers in (2, 0, None)]
+    assert recommended(speeds) == speeds[2]
+    assert recommended(speeds[:2]) == speeds[1]
+
+
 def test_what_is_fixed_is_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings file of a search has it too, with how the environment is made."""
     agents = []
@@ -136,11 +142,12 @@ def test_an_interrupt_ends_a_search_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_benchmark_of_this_machine(tmp_path: Path) -> None:
-    options = ("--num-envs", "4", "--num-envs", "8", "--num-workers", "1", "--seconds", "0.5")
+    options = ("--num-envs", "4", "--num-envs", "8", "--seconds", "0.5")
     done = run(tmp_path, "benchmark", "cartpole", *options, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert [speed["num_envs"] for speed in document["speeds"]] == [4, 8]
+    tried = [(speed["num_envs"], speed["num_workers"]) for speed in document["speeds"]]
+    assert tried == [(4, None), (4, 0), (8, None), (8, 0)]
     for speed in document["speeds"]:
         assert sum(speed["shares"].values()) == pytest.approx(1.0)
         assert speed["steps_per_second"] > 0

@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 
+import gymnasium as gym
 import numpy as np
 import psutil
 import pytest
@@ -13,6 +14,7 @@ from gymnasium.vector import AutoresetMode
 from stub_envs import INFO_KINDS, SPACES, CountingEnv, SampleEnv, ScriptedEnv
 from sync_oracle import both, run_alike
 
+import batchgym
 from batchgym import EnvironmentFailedError, ProcessVectorEnv, WorkerDiedError
 
 ACTIONS = np.zeros(4, np.int64)
@@ -242,3 +244,35 @@ def test_one_object_for_two_environments_is_refused(owner_steps):
         ProcessVectorEnv(
             [lambda: one] * 3, num_workers=1 - int(owner_steps), owner_steps=owner_steps
         )
+
+
+class Wrapper(gym.Wrapper):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "owner_steps"),
+    [
+        ("CartPole-v1", {}, True),
+        ("CartPole-v1", {"num_workers": 0}, True),
+        ("CartPole-v1", {"num_workers": 1}, False),
+        ("CartPole-v1", {"wrappers": [Wrapper]}, False),
+        ("Own-v0", {}, False),
+        ("Own-v0", {"num_workers": 0}, True),
+    ],
+)
+def test_none_says_yes_where_nothing_speaks_against_it(env_id, kwargs, owner_steps):
+    gym.register("Own-v0", CountingEnv)
+    try:
+        env = batchgym.make_vec(env_id, 2, owner_steps=None, **kwargs)
+        assert env.owner_steps is owner_steps
+        env.close()
+    finally:
+        del gym.registry["Own-v0"]
+
+
+def test_by_default_all_environments_are_in_workers():
+    env = batchgym.make_vec("CartPole-v1", 2)
+    assert not env.owner_steps
+    assert len(env.processes) == env.num_workers > 0
+    env.close()
