@@ -47,15 +47,16 @@ class EvaluateToTheEnd(EvalCallback):
         self._stop_at = config.stop_at
 
     def finish(self) -> None:
-        """Evaluate the agent at the end of the training, and log the result.
+        """Evaluate the agent at the end of the training, and log what was not logged yet.
 
-        Nothing happens if the last evaluation was of this very agent: it ended the training.
+        There is no evaluation if the last one was of this very agent: it ended the training.
         """
-        if self._evaluated_at == self.model.num_timesteps:
-            return
-        self.num_timesteps = self.model.num_timesteps
-        self.evaluate()
-        self.logger.dump(self.num_timesteps)
+        if self._evaluated_at != self.model.num_timesteps:
+            self.num_timesteps = self.model.num_timesteps
+            self.evaluate()
+        if self.logger.name_to_value:
+            self.logger.record("time/total_timesteps", self.num_timesteps)
+            self.logger.dump(self.num_timesteps)
 
     def evaluate(self) -> bool:
         """Evaluate now; return False if the mean return is good enough to stop."""

@@ -16,7 +16,7 @@ BEGIN = ("train", "cartpole", "--seed", "3", "--num-envs", "4", "--num-workers",
 
 def steps_in_csv(folder: Path) -> list[int]:
     with (folder / "progress.csv").open() as file:
-        return [int(row["time/total_timesteps"] or 0) for row in csv.DictReader(file)]
+        return [int(row["time/total_timesteps"]) for row in csv.DictReader(file)]
 
 
 def steps_in_events(folder: Path, tag: str) -> list[int]:
@@ -60,7 +60,9 @@ def test_a_killed_run_goes_on_to_the_asked_total(killed: Path) -> None:
     assert outcome["timesteps"] == 3000
     assert Path(outcome["folder"]) == folder.relative_to(killed)
 
-    for steps in (steps_in_csv(folder)[:-1], steps_in_events(folder, "train/loss")):
+    *trained, last = steps_in_csv(folder)
+    assert last == 3000, "the evaluation at the end"
+    for steps in (trained, steps_in_events(folder, "train/loss")):
         assert steps == sorted(set(steps))
         assert steps[-1] == 3000
         assert max(b - a for a, b in itertools.pairwise(steps)) <= 128 * 4  # a rollout

@@ -52,9 +52,10 @@ def test_a_run_folder_holds_everything(trained: Path) -> None:
 def test_progress_is_logged_up_to_the_last_step(trained: Path) -> None:
     with (the_run(trained) / "progress.csv").open() as file:
         rows = list(csv.DictReader(file))
-    steps = [int(row["time/total_timesteps"]) for row in rows if row["time/total_timesteps"]]
+    *steps, last = [int(row["time/total_timesteps"]) for row in rows]
     assert steps == list(range(512, SMALL_STEPS + 1, 512))  # rollouts of 128 x 4
-    assert any(row["eval/mean_reward"] for row in rows)
+    assert last == SMALL_STEPS
+    assert rows[-1]["eval/mean_reward"], "the evaluation at the end"
 
 
 def test_lines_and_a_table_without_a_terminal(trained: Path) -> None:
@@ -160,6 +161,8 @@ def test_options_reach_the_training(tmp_path: Path) -> None:
     assert [entry["timesteps"] for entry in outcome["evaluations"]] == [400]
     evaluations = json.loads((the_run(tmp_path) / "evaluations.json").read_text())
     assert evaluations[0]["lengths"] == [6, 6, 6]
+    *_, last = csv.DictReader((the_run(tmp_path) / "progress.csv").read_text().splitlines())
+    assert (last["time/total_timesteps"], last["eval/mean_reward"]) == ("400", "6.0")
     checkpoints = [path.name for path in (the_run(tmp_path) / "checkpoints").iterdir()]
     assert sorted(checkpoints) == ["model_200_steps.zip", "model_400_steps.zip"]
     done = run(tmp_path, "eval", "cartpole", "--checkpoint", "200", "--episodes", "2", "--json")
