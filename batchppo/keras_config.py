@@ -38,6 +38,8 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 
 _OPERATIONS = "keras.src.ops."
 
+_NO_ACTIVATIONS = ("serialize", "deserialize", "get")
+
 _REFUSED = {
     "__lambda__": "is Python code",
     "Lambda": "holds Python code",
@@ -148,7 +150,8 @@ def _is_keras(entry: Mapping[str, Any]) -> bool:
         _require_allowed(name)
     if name == "function":
         found = vars(keras.activations).get(config) if isinstance(config, str) else None
-        return module == "builtins" and isinstance(found, FunctionType)
+        is_activation = isinstance(found, FunctionType) and config not in _NO_ACTIVATIONS
+        return module == "builtins" and is_activation
     if not (isinstance(module, str) and isinstance(name, str)):
         return False
     # Modules that are loaded already, as all of Keras' are: nothing is imported here.

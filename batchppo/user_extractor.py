@@ -168,7 +168,8 @@ def check(spec: ExtractorSpec, encoder: ObservationEncoder) -> None:
 
 def _made(kind: type, arguments: dict[str, Any]) -> keras.Layer:
     try:
-        return kind(**arguments)
+        with _seeded(0):
+            return kind(**arguments)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"features_extractor_class={kind.__name__} was called as {kind.__name__}(**"
@@ -181,7 +182,7 @@ def _made(kind: type, arguments: dict[str, Any]) -> keras.Layer:
 def _outline(spec: ExtractorSpec, encoder: ObservationEncoder) -> Outline:
     def outlined() -> Outline:
         # Variables have shapes, but no values, in such a scope.
-        with keras.StatelessScope(initialize_variables=False):
+        with keras.StatelessScope(initialize_variables=False), _seeded(0):
             layer = layer_from_json(spec.layer, spec.custom_objects)
             features = _features_of(layer, ObservedInputs(encoder))
             weights = _named_weights(layer)

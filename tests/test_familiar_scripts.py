@@ -2,9 +2,10 @@
 """Scripts as users of Stable-Baselines3 and sb3-contrib have them, after changing the import."""
 
 import gymnasium as gym
+import keras
 import numpy as np
 import pytest
-from ppo_envs import DictCueEnv, MaskedEnv, RecallEnv
+from ppo_envs import DictCueEnv, MaskedEnv, PictureEnv, RecallEnv
 
 import batchgym
 from batchppo import BatchPPO as PPO
@@ -132,6 +133,34 @@ def test_a_network_of_one_s_own_shape():
         "critic/0/kernel": (4, 4), "critic/1/kernel": (4, 1),
     }  # fmt: skip
     model.close()
+
+
+def test_a_features_extractor_of_one_s_own():
+    @keras.saving.register_keras_serializable(package="my_package")
+    class CustomCNN(keras.layers.Layer):
+        def __init__(self, features_dim=256, **kwargs):
+            super().__init__(**kwargs)
+            self.cnn = keras.Sequential(
+                [
+                    keras.layers.Conv2D(4, kernel_size=8, strides=4, activation="relu"),
+                    keras.layers.Conv2D(8, kernel_size=4, strides=2, activation="relu"),
+                    keras.layers.Flatten(),
+                ]
+            )
+            self.linear = keras.layers.Dense(features_dim, activation="relu")
+
+        def call(self, observations):
+            return self.linear(self.cnn(observations))
+
+    policy_kwargs = {
+        "features_extractor_class": CustomCNN,
+        "features_extractor_kwargs": {"features_dim": 128},
+    }
+    model = PPO("CnnPolicy", PictureEnv(), policy_kwargs=policy_kwargs, n_steps=32, verbose=0)
+    model.learn(64)
+    weights = model.get_parameters()["weights"]
+    assert weights["extractor/4/kernel"].shape == (8 * 3 * 3, 128)
+    assert weights["actor/0/kernel"].shape == (128, 64)
 
 
 def test_a_learning_rate_schedule():
