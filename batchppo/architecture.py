@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 from gymnasium import Space, spaces
 
 from batchppo.activations import activation_name
-from batchppo.config import refuse_unknown
+from batchppo.config import number, refuse_unknown, whole_number
 from batchppo.errors import SpaceError
 from batchppo.extractor_spec import ExtractorSpec
 from batchppo.observations import ObservationEncoder
 from batchppo.policy_names import split_policy
+from batchppo.recurrence import GATES
 
 _AS_THEY_ARE = (
     "ortho_init",
@@ -34,6 +36,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 _WIDTHS = ("pi", "vf", "front")
 _CHOICES = {"mean_activation": ("linear", "tanh"), "std_activation": ("exp", "softplus")}
 _EXTRACTOR = ("features_extractor", "features_extractor_class", "features_extractor_kwargs")
+_FLAGS = ("ortho_init", "share_features_extractor", "critic_cell", "use_sde", "squash_output")
 _POLICY_KWARGS = (
     *_AS_THEY_ARE,
     *_EXTRACTOR,
@@ -96,6 +99,7 @@ class Architecture:
                 raise ValueError(
                     f"{name} must be {' or '.join(map(repr, allowed))}, got {getattr(self, name)!r}"
                 )
+        self._check_numbers()
         scale = self.output_init_scale
         if scale is not None and not scale > 0.0:
             raise ValueError(f"output_init_scale must be a positive number, got {scale!r}")
@@ -104,6 +108,24 @@ class Architecture:
             raise ValueError(
                 f"{given} is for policies with memory: MlpLstmPolicy, MlpGruPolicy, ..."
             )
+
+    def _check_numbers(self) -> None:
+        for name in ("recurrent_size", "features_dim"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        for name in ("log_std_init", "adam_epsilon"):
+            value = number(name, getattr(self, name))
+            if not math.isfinite(value) or (name == "adam_epsilon" and value <= 0.0):
+                kind = "finite" if name == "log_std_init" else "positive"
+                raise ValueError(f"{name} must be a {kind} number, got {value}")
+            object.__setattr__(self, name, value)
+        if self.output_init_scale is not None:
+            scale = number("output_init_scale", self.output_init_scale)
+            object.__setattr__(self, "output_init_scale", scale)
+        for name in _FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.cell not in (None, *GATES):
+            raise ValueError(f"cell must be None or one of {', '.join(GATES)}, got {self.cell!r}")
 
     @classmethod
     def from_policy_kwargs(
@@ -152,7 +174,7 @@ class Architecture:
             chosen["activation"] = activation_name(given["activation_fn"])
         for name, value in dict(given.get("optimizer_kwargs") or {}).items():
             refuse_unknown([name], ("eps", "epsilon"), "optimizer_kwargs key")
-            chosen["adam_epsilon"] = float(value)
+            chosen["adam_epsilon"] = value
         return cls(**chosen)
 
     def latent_size(self, encoder: ObservationEncoder) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import Space
 
-from batchppo.config import PPOConfig
+from batchppo.config import PPOConfig, whole_number
 from batchppo.errors import SpaceError, did_you_mean
 from batchppo.schedules import MissingSchedule
 
@@ -22,6 +22,17 @@ _CONSTRUCTOR_ONLY = ("policy", "env", "policy_kwargs", "use_sde", "device")
 def fresh_seed() -> int:
     """Returns a seed from the operating system, small enough for every environment."""
     return int(np.random.SeedSequence().generate_state(1)[0] >> 1)
+
+
+def as_seed(seed: Any) -> int:
+    """Returns a user's seed, a fresh one for None; raises ValueError or TypeError for others."""
+    return fresh_seed() if seed is None else whole_number("seed", seed, least=0)
+
+
+def require_mapping(name: str, value: Any) -> None:
+    """Raises TypeError unless an argument is a mapping or None."""
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a dict such as dict(net_arch=[64, 64]), got {value!r}")
 
 
 def require_schedules(config: PPOConfig) -> None:

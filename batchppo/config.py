@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any
 
 from batchppo.errors import did_you_mean
@@ -32,6 +33,16 @@ _POSITIVE = (
     "kl_cutoff_factor",
     "kl_cutoff_coef",
 )
+_OPTIONAL = ("max_grad_norm", "target_kl")
+_COUNTS = (
+    "n_steps",
+    "batch_size",
+    "n_epochs",
+    "stats_window_size",
+    "sequence_length",
+    "sde_sample_freq",
+)
+_FLAGS = ("normalize_advantage", "log_histograms", "normalize_observations", "normalize_rewards")
 _SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef", "vf_coef")
 
 
@@ -95,8 +106,10 @@ class PPOConfig:
     def __post_init__(self) -> None:
         for name in _SCHEDULES:
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name != "clip_range_vf":
                 object.__setattr__(self, name, as_schedule(value, name))
+        for name in _FLAGS:
+            _require_flag(name, getattr(self, name))
         if self.objective not in _OBJECTIVES:
             raise ValueError(
                 f"objective must be one of {', '.join(_OBJECTIVES)}, got {self.objective!r}"
@@ -106,24 +119,29 @@ class PPOConfig:
         self._check_ranges()
 
     def _check_counts(self) -> None:
-        for name in ("batch_size", "n_epochs", "stats_window_size", "sequence_length"):
-            _require_count(name, getattr(self, name))
-        if self.sde_sample_freq != -1:
-            _require_count("sde_sample_freq (or -1)", self.sde_sample_freq)
-        if self.n_steps is not None:
-            _require_count("n_steps", self.n_steps)
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if name == "n_steps" and value is None:
+                continue
+            if name == "sde_sample_freq" and value == -1:
+                continue
+            object.__setattr__(self, name, whole_number(name, value))
 
     def _check_fractions(self) -> None:
         for name in ("gamma", "gae_lambda"):
-            value = getattr(self, name)
+            value = number(name, getattr(self, name))
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+            object.__setattr__(self, name, value)
 
     def _check_ranges(self) -> None:
         for name in _POSITIVE:
-            value = getattr(self, name)
-            if value is not None and not (value > 0.0 and math.isfinite(value)):
+            if getattr(self, name) is None and name in _OPTIONAL:
+                continue
+            value = number(name, getattr(self, name))
+            if not (value > 0.0 and math.isfinite(value)):
                 raise ValueError(f"{name} must be a positive number, got {value!r}")
+            object.__setattr__(self, name, value)
         for name in _SCHEDULES:
             schedule = getattr(self, name)
             bounds = schedule.bounds() if schedule is not None else None
@@ -163,9 +181,36 @@ def _schedule_value(schedule: Schedule, name: str) -> float | dict[str, Any]:
     return schedule_to_json(schedule, name)
 
 
-def _require_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+def number(name: str, value: Any) -> float:
+    """Returns a number of any type as Python's own, which a model file can hold.
+
+    Raises:
+        TypeError: it is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a number that 64 bits can hold") from None
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Returns a whole number of any type, also 16.0, as Python's own.
+
+    Raises:
+        ValueError: it is not whole, or less than `least`.
+        TypeError: it is no number.
+    """
+    exact = number(name, value)
+    if not exact.is_integer() or exact < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)  # not of `exact`, which has 53 bits
+
+
+def _require_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:

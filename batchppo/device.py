@@ -19,6 +19,7 @@ def resolve_device(device: str, prefer_gpu: bool = False) -> str:
     Raises:
         ValueError: an unknown name, or a GPU that TensorFlow does not see.
     """
+    device = str(device)  # torch.device("cpu") too
     if device == "auto":
         device = "gpu" if prefer_gpu and tf.config.list_physical_devices("GPU") else "cpu"
     if device == "cpu":

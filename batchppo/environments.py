@@ -6,7 +6,10 @@ from copy import deepcopy
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+from batchppo.errors import SpaceError
 
 EnvLike = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
@@ -54,14 +57,30 @@ def as_vector_env(
 
 
 class _OwnObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Copies observations.
+    """Copies observations, whose shape it checks.
 
     An environment may write the first observation of an episode into the memory of the last one of
     the episode before, which SyncVectorEnv returns beside it.
     """
 
     def observation(self, observation: Any) -> Any:
+        space = self.env.observation_space
+        if space.shape is not None and np.shape(observation) != space.shape:
+            raise SpaceError(
+                f"{self.env} returned an observation of shape {np.shape(observation)}, its "
+                f"observation_space is {space}; let reset and step return elements of that space"
+            )
         return deepcopy(observation)
+
+
+def share_environments(one: VectorEnv[Any, Any, Any], other: VectorEnv[Any, Any, Any]) -> bool:
+    """Returns whether two vector environments are one object, or hold one as a copy."""
+    return not _objects(one).isdisjoint(_objects(other))
+
+
+def _objects(env: VectorEnv[Any, Any, Any]) -> set[int]:
+    inside = env.unwrapped
+    return {id(inside), *(id(copy.unwrapped) for copy in getattr(inside, "envs", ()))}
 
 
 def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:

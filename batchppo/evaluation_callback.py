@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from batchppo.callback import BaseCallback, EventCallback, Every
-from batchppo.environments import as_vector_env
+from batchppo.environments import as_vector_env, share_environments
 from batchppo.evaluation import evaluate_policy
 
 
@@ -80,7 +80,7 @@ class EvalCallback(EventCallback):
             self.callback_on_new_best.update_locals(locals_)
 
     def _init_callback(self) -> None:
-        if self.eval_env is self.model.get_env():
+        if share_environments(self.eval_env, self.training_env):
             raise ValueError("eval_env is the training environment; make another one like it")
         if self.callback_on_new_best is not None:
             self.callback_on_new_best.init_callback(self.model)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ from batchppo.architecture import Architecture
 from batchppo.config import PPOConfig
 from batchppo.device import resolve_device
 from batchppo.distributions import tensor_distribution
-from batchppo.errors import NonFiniteError
+from batchppo.finiteness import raise_not_finite, require_finite_targets
 from batchppo.histograms import UpdateHistograms
 from batchppo.inputs import Inputs, count_rows, map_inputs
 from batchppo.layout import Evaluation, Layout, RowLayout, blank_rows
@@ -134,21 +134,44 @@ class Learner:
             progress_remaining: from 1 at the start of training to 0 at its end.
 
         Raises:
-            NonFiniteError: the loss or a gradient is not finite; the weights stay as they were
-                before the step that would have spoilt them.
+            NonFiniteError: a target, the loss or a gradient is not finite; everything stays as it
+                was before this update.
+            ValueError: a schedule returned NaN, infinity or a negative number.
         """
         self.wait()
+        rewards = copy.deepcopy(self.reward_normalizer)
+        try:
+            return self._learn(rollout, progress_remaining)
+        except BaseException:
+            self.reward_normalizer = rewards
+            raise
+
+    def _learn(self, rollout: Rollout, progress_remaining: float) -> Figures:
         with tf.device(self.device):
             evaluation = self._layout.evaluate(rollout)
-        advantages = self._advantages(rollout, evaluation)
+        with np.errstate(over="ignore", invalid="ignore"):  # reported below, with a name
+            advantages = self._advantages(rollout, evaluation)
         returns = advantages + evaluation.values
+        require_finite_targets(
+            {
+                "log_prob": evaluation.log_prob,
+                "values": evaluation.values,
+                "advantages": advantages,
+                "returns": returns,
+            },
+            rollout,
+            self.network.weights,
+        )
         batch = self._layout.arrange(_columns(rollout, evaluation, advantages, returns))
         minibatches = self._minibatches(self._layout.units(rollout.valid), batch, self.rng)
         coefficients = self._coefficients(progress_remaining)
         result = self.updater.update(batch, minibatches, coefficients)
-        self.n_updates += result.steps
         if not result.finite:
-            _raise_not_finite(result, self.network.weights())
+            raise_not_finite(
+                result,
+                self.updater.spoilt_gradient(batch, minibatches, coefficients, result.steps),
+            )
+        self.n_updates += result.steps
         figures: Figures = {}
         if self.config.objective != "clip":
             figures["train/kl"] = self.updater.mean_kl(batch)
@@ -179,9 +202,7 @@ class Learner:
             self.config.gamma,
             self.config.gae_lambda,
         )
-        # Too large for 32 bits becomes infinite, which the update then reports.
-        with np.errstate(over="ignore"):
-            return advantages.astype(np.float32)
+        return advantages.astype(np.float32)
 
     def _own_figures(self) -> dict[str, float]:
         figures = {}
@@ -209,7 +230,15 @@ class Learner:
     def _coefficients(self, progress_remaining: float) -> Coefficients:
         def at(name: str) -> float:
             schedule = cast("Schedule | None", getattr(self.config, name))
-            return math.inf if schedule is None else schedule(progress_remaining)
+            if schedule is None:
+                return math.inf
+            value = schedule(progress_remaining)
+            if not 0.0 <= value < math.inf:
+                raise ValueError(
+                    f"the schedule of {name} returned {value} for a remaining progress of "
+                    f"{progress_remaining:.3g}; expected a finite number of at least 0"
+                )
+            return value
 
         return Coefficients(
             **{name: at(name) for name in Coefficients._fields if name != "kl_penalty"},
@@ -233,21 +262,6 @@ def _columns(
         advantages=advantages,
         returns=returns,
         weights=rollout.valid.astype(np.float32),
-    )
-
-
-def _raise_not_finite(result: UpdateResult, weights: Mapping[str, NDArray[np.float32]]) -> NoReturn:
-    for name, weight in weights.items():
-        if not np.isfinite(weight).all():
-            raise NonFiniteError(
-                f"the weights hold NaN or infinity, first in '{name}'; the update before, or "
-                f"whoever set them, spoilt them: go on from a saved model that is sound"
-            )
-    bad = [name for name, value in result.means._asdict().items() if not math.isfinite(value)]
-    raise NonFiniteError(
-        f"{bad[0] if bad else 'the gradient'} became {'NaN or infinite' if bad else 'not finite'} "
-        f"in gradient step {result.steps + 1} of this update; that step was not applied. A smaller "
-        f"learning_rate, max_grad_norm=0.5 or normalized observations usually help"
     )
 
 

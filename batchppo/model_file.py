@@ -18,7 +18,7 @@ import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Never, TypeAlias, TypeGuard
+from typing import Any, BinaryIO, Never, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,8 @@ def write_model_file(path: ModelPath, document: Mapping[str, Any], arrays: Array
         OSError: the file cannot be written; its `filename` is the path.
     """
     document = {"format": FORMAT, "schema": SCHEMA, **document}
-    if not _is_path(path, "write"):
+    if not isinstance(path, str | os.PathLike):
+        _require_stream(path, "write")
         _write(path, document, arrays)
         return None
     target = with_suffix(path)
@@ -82,7 +83,12 @@ def read_model_file(path: ModelPath) -> tuple[dict[str, Any], dict[str, NDArray[
         FileNotFoundError: there is no such file.
         ModelFileError: it is not a model file, is damaged, or is of another version.
     """
-    source = existing(path) if _is_path(path, "read") else path
+    source: Source
+    if isinstance(path, str | os.PathLike):
+        source = existing(path)
+    else:
+        _require_stream(path, "read")
+        source = path
     try:
         with zipfile.ZipFile(source) as archive:
             _require_own_bytes(archive, source)
@@ -131,13 +137,9 @@ def _require_own_bytes(archive: Any, source: Source) -> None:
         )
 
 
-def _is_path(path: Any, method: str) -> TypeGuard[PathLike]:
-    """Returns whether a path came, False for a stream; raises TypeError for anything else."""
-    if isinstance(path, str | os.PathLike):
-        return True
-    if hasattr(path, method) and hasattr(path, "seek"):
-        return False
-    raise TypeError(f"expected a path or a stream of bytes such as io.BytesIO, got {path!r}")
+def _require_stream(stream: Any, method: str) -> None:
+    if not (hasattr(stream, method) and hasattr(stream, "seek")):
+        raise TypeError(f"expected a path or a stream of bytes such as io.BytesIO, got {stream!r}")
 
 
 def with_suffix(path: PathLike) -> Path:

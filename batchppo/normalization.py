@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from batchppo.errors import NonFiniteError
+
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
 
@@ -23,9 +25,11 @@ class RunningMoments:
 
     Args:
         size: the vectors' length.
+        what: what the vectors are, for messages.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, what: str = "numbers") -> None:
+        self._what = what
         self.count = 0
         self.mean = np.zeros(size, np.float64)
         self.squares = np.zeros(size, np.float64)  # sum of squared deviations from the mean
@@ -36,17 +40,28 @@ class RunningMoments:
         return self.squares / self.count if self.count else np.ones_like(self.mean)
 
     def update(self, batch: FloatArray) -> None:
-        """Merges `batch`, shape [n, size]; n may be 0."""
+        """Merges `batch`, shape [n, size]; n may be 0.
+
+        Raises:
+            NonFiniteError: its squares overflow; the statistics stay as they were.
+        """
         added = len(batch)
         if added == 0:
             return
         batch = batch.astype(np.float64)
-        mean = batch.mean(axis=0)
-        difference = mean - self.mean
-        total = self.count + added
-        self.squares += np.square(batch - mean).sum(axis=0)
-        self.squares += np.square(difference) * self.count * added / total
-        self.mean += difference * added / total
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = batch.mean(axis=0)
+            difference = mean - self.mean
+            total = self.count + added
+            squares = self.squares + np.square(batch - mean).sum(axis=0)
+            squares += np.square(difference) * self.count * added / total
+        if not np.isfinite(squares).all():
+            raise NonFiniteError(
+                f"the statistics of {self._what} overflow: the largest is "
+                f"{np.abs(batch).max():g}; bring them to the order of 1 in the environment"
+            )
+        self.squares = squares
+        self.mean = self.mean + difference * added / total
         self.count = total
 
     def state(self) -> dict[str, NDArray[np.float64]]:
@@ -73,7 +88,7 @@ class ObservationNormalizer:
     """
 
     def __init__(self, columns: BoolArray, clip: float) -> None:
-        self.moments = RunningMoments(len(columns))
+        self.moments = RunningMoments(len(columns), "observations")
         self._columns = columns
         self._clip = clip
         self._freeze()
@@ -117,7 +132,7 @@ class RewardNormalizer:
     """
 
     def __init__(self, gamma: float, clip: float) -> None:
-        self.moments = RunningMoments(1)
+        self.moments = RunningMoments(1, "discounted returns")
         self._gamma = gamma
         self._clip = clip
         self._returns: NDArray[np.float64] | None = None
@@ -138,7 +153,7 @@ class RewardNormalizer:
             self.begin(rewards.shape[1])
         returns = np.array(self._returns)
         followed = np.empty(rewards.shape, np.float64)
-        for t in range(len(rewards)):
+        for t in range(len(rewards)):  # a sum that overflows is told by the statistics
             followed[t] = np.where(valid[t], self._gamma * returns + rewards[t], returns)
             returns = np.where(done[t], 0.0, followed[t])
         self._returns = returns

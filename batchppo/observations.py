@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from gymnasium import spaces
@@ -231,14 +231,29 @@ def _one_hot(sizes: list[int], starts: list[int]) -> Callable[[NDArray[Any]], Fl
     width = sum(sizes)
     # Where each component's first column is, less the value that its first column stands for.
     offsets = np.cumsum([0, *sizes[:-1]]) - np.array(starts)
+    first, limits = np.array(starts, np.int64), np.array(sizes, np.uint64)
 
     def encode(batch: NDArray[Any]) -> FloatArray:
         rows = np.zeros((len(batch), width), np.float32)
-        columns = batch.reshape(len(batch), len(sizes)).astype(np.int64) + offsets
-        np.put_along_axis(rows, columns, 1.0, axis=1)
+        values = batch.reshape(len(batch), len(sizes)).astype(np.int64)
+        # As unsigned numbers, those below the start are too large as well.
+        if ((values - first).view(np.uint64) >= limits).any():
+            _raise_outside(values, sizes, starts)
+        np.put_along_axis(rows, values + offsets, 1.0, axis=1)
         return rows
 
     return encode
+
+
+def _raise_outside(values: NDArray[np.int64], sizes: list[int], starts: list[int]) -> Never:
+    distance = values - np.array(starts)
+    row, column = np.argwhere((distance < 0) | (distance >= np.array(sizes)))[0]
+    start = starts[column]
+    raise SpaceError(
+        f"observation {row} of the batch has {values[row, column]} where its space allows whole "
+        f"numbers in [{start}, {start + sizes[column]}); let reset and step return elements of "
+        f"observation_space"
+    )
 
 
 def _entry(observation: Any, path: tuple[str, ...], space: spaces.Space[Any]) -> Any:

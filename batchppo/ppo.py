@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from batchppo.architecture import Architecture
 from batchppo.arguments import (
     LOAD_EXTRAS,
+    as_seed,
     class_only_method,
-    fresh_seed,
     refuse_unknown_constructor_arguments,
     refuse_unknown_load_arguments,
     require_equal_spaces,
+    require_mapping,
     require_schedules,
 )
 from batchppo.callback import CallbackLike, CallbackList, as_callback
-from batchppo.config import PPOConfig
+from batchppo.config import PPOConfig, whole_number
 from batchppo.environments import EnvLike, as_vector_env
 from batchppo.episodes import EpisodeStatistics
 from batchppo.errors import ModelFileError
@@ -161,6 +162,7 @@ class BatchPPO:
         **unknown: Never,
     ) -> None:
         refuse_unknown_constructor_arguments(unknown)
+        require_mapping("policy_kwargs", policy_kwargs)
         config = PPOConfig(
             learning_rate=learning_rate,
             n_steps=n_steps,
@@ -216,7 +218,7 @@ class BatchPPO:
         self.policy_name = policy_name
         self.config = config
         self.architecture = architecture
-        self.seed = fresh_seed() if seed is None else seed
+        self.seed = as_seed(seed)
         self.num_timesteps = 0
         self._action_rng = np.random.default_rng([self.seed, 0])
         self._collector: RolloutCollector | None = None
@@ -309,8 +311,9 @@ class BatchPPO:
         progress_bar: bool,
     ) -> Iterator[Training]:
         """Sets up what one call of `learn` needs and lets go of it at its end."""
-        if total_timesteps < 1:
-            raise ValueError(f"total_timesteps must be at least 1, got {total_timesteps}")
+        total_timesteps = whole_number("total_timesteps", total_timesteps)
+        if log_interval is not None:
+            log_interval = whole_number("log_interval (or None)", log_interval)
         require_schedules(self.config)
         collector = self._require_collector()
         if reset_num_timesteps:

@@ -106,7 +106,15 @@ class CallableSchedule(Schedule):
 
     def __call__(self, progress_remaining: float) -> float:
         """Returns the function's value at `progress_remaining`, clamped to [0, 1]."""
-        return float(self.function(min(max(progress_remaining, 0.0), 1.0)))
+        progress_remaining = min(max(progress_remaining, 0.0), 1.0)
+        value = self.function(progress_remaining)
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"the schedule {self.function!r} returned {value!r} for a remaining progress of "
+                f"{progress_remaining:.3g}; expected a number"
+            ) from None
 
     def bounds(self) -> None:
         """Returns None: what a function may return is not known."""
@@ -157,13 +165,13 @@ def as_schedule(value: ScheduleLike, name: str) -> Schedule:
     if callable(value):
         return CallableSchedule(value)
     try:
-        number = float(value)
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         raise TypeError(
             f"{name} must be {_FORMS}, or a function of the remaining progress; got {value!r}"
         ) from None
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}")
+        raise ValueError(f"{name} must be a finite number, got {value}")
     return ConstantSchedule(number)
 
 

@@ -81,7 +81,7 @@ class UpdateResult(NamedTuple):
         means: the mean of each metric over the minibatches seen.
         steps: how many gradient steps were made.
         stopped_by_kl: whether the divergence ended the update early.
-        finite: False if a loss or gradient was not finite; no such step was applied.
+        finite: False if a loss or gradient was not finite; then the whole update was undone.
     """
 
     means: Metrics
@@ -170,6 +170,28 @@ class Updater:
         means = Metrics(*(float(total) / max(seen, 1) for total in sums))
         return UpdateResult(means, steps, bool(finite) and steps < seen, bool(finite))
 
+    def spoilt_gradient(
+        self, batch: Batch, minibatches: Minibatches, coefficients: Coefficients, steps: int
+    ) -> str | None:
+        """Returns the first weight whose gradient, behind `steps` steps, is not finite.
+
+        To be asked when an update was undone, with what it was given: its steps are made again, and
+        undone again. None if all gradients are finite there.
+        """
+        variables = _values([*self._network.trainable_variables, *self.optimizer.variables])
+        before = [tf.convert_to_tensor(variable) for variable in variables]
+        self.update(batch, minibatches._replace(total=steps), coefficients)
+        units = tf.nest.map_structure(lambda c: tf.constant(c[minibatches.rows[steps]]), batch)
+        with tf.device(self._device):
+            gradients, _ = self.gradients(
+                units, tf.constant(minibatches.weights[steps]), coefficient_tensors(coefficients)
+            )
+        _assign(variables, before)
+        for name, gradient in zip(self._network.variables, gradients, strict=True):
+            if not np.isfinite(gradient).all():
+                return name
+        return None
+
     def _mean_kl(self, batch: Batch) -> tf.Tensor:
         parameters, _ = self._network.forward(batch.inputs)
         rows = self._rows(batch, tf.ones(tf.shape(batch.weights)[0]))
@@ -194,6 +216,8 @@ class Updater:
     ) -> tuple[Metrics, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Loops over the minibatches; returns sums, minibatches seen, steps made and finiteness."""
         self.optimizer.learning_rate.assign(coefficients.learning_rate)
+        variables = _values([*self._network.trainable_variables, *self.optimizer.variables])
+        before = [tf.identity(variable) for variable in variables]
 
         def proceed(i: tf.Tensor, sums: Metrics, steps: tf.Tensor, finite: tf.Tensor) -> tf.Tensor:
             del sums
@@ -213,6 +237,7 @@ class Updater:
         zero = tf.constant(0, tf.int32)
         start = (zero, Metrics(*[tf.constant(0.0)] * len(Metrics._fields)), zero, tf.constant(True))
         seen, sums, steps, finite = tf.while_loop(proceed, body, start)
+        tf.cond(finite, lambda: None, lambda: _assign(variables, before))
         return sums, seen, steps, finite
 
     def gradients(
@@ -343,6 +368,11 @@ def tensors(inputs: Inputs) -> dict[str, tf.Tensor]:
 
 def _values(variables: list[keras.Variable]) -> list[Any]:
     return [variable.value for variable in variables]
+
+
+def _assign(variables: list[Any], values: list[tf.Tensor]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
 
 
 def coefficient_tensors(coefficients: Coefficients) -> Coefficients:

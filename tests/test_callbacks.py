@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 from ppo_envs import CountingEnv, CueEnv
 
 from batchppo import BatchPPO, learner
@@ -201,6 +202,14 @@ def test_evaluating_in_the_training_environment_is_refused():
     env = vector()
     with pytest.raises(ValueError, match="eval_env is the training environment"):
         agent(env).learn(32, callback=EvalCallback(env))
+
+
+def test_a_single_training_environment_is_recognized_too():
+    env = CueEnv()
+    with pytest.raises(ValueError, match="eval_env is the training environment"):
+        agent(env).learn(32, callback=EvalCallback(env))
+    with pytest.raises(ValueError, match="eval_env is the training environment"):
+        agent(env).learn(32, callback=EvalCallback(TimeLimit(env, 3)))
 
 
 def test_training_ends_at_a_reward_threshold():

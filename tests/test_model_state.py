@@ -62,7 +62,7 @@ BOX = {"type": "Box", "low": 0.0, "high": 1.0, "dtype": "float32"}
         (setting("config", "evil", 1), "unknown hyperparameter 'evil'"),
         (setting("config", []), "is not valid"),
         (setting("architecture", "activation", "os.system"), "unknown activation 'os.system'"),
-        (setting("architecture", "cell", "os"), "'os'"),
+        (setting("architecture", "cell", "os"), "cell must be None or one of"),
         (setting("architecture", "cell", "lstm"), "no array 'weights/actor_cell/kernel'"),
         (setting("architecture", "pi", [10**9, 10**9]), r"expected \(2, 1000000000\)"),
         (setting("architecture", "pi", "ab"), "pi must be a list"),

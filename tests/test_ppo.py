@@ -1,5 +1,6 @@
 """The agent as a whole: it learns, predicts, saves, loads and says what is wrong."""
 
+import re
 import subprocess
 import sys
 
@@ -191,12 +192,92 @@ class CountingLike(BrokenEnv):
         super().__init__(at=10**9)
 
 
-def test_a_loss_that_is_not_finite_stops_and_keeps_the_weights_sound():
-    env = vector(lambda: BrokenEnv("reward", 1e200, at=5))
-    agent = small_agent(env, normalize_rewards=False, learning_rate=1.0)
-    with pytest.raises(NonFiniteError, match="became NaN or infinite.*learning_rate"):
-        agent.learn(1000)
-    assert all(np.isfinite(w).all() for w in weights(agent).values())
+def everything(agent):
+    """Returns all arrays but the learning rate of the last update."""
+    groups = agent.get_parameters().items()
+    arrays = {f"{group}/{name}": array for group, named in groups for name, array in named.items()}
+    del arrays["optimizer/1"]
+    return arrays
+
+
+def assert_as_before(agent, before, timesteps):
+    after = everything(agent)
+    assert all(np.array_equal(array, after[name]) for name, array in before.items())
+    assert agent.num_timesteps == timesteps
+
+
+@pytest.mark.xla
+def test_a_loss_that_is_not_finite_is_named_and_the_update_undone():
+    rates = iter([1e-3, 1e-3, 1e30, 1e-3])
+    agent = small_agent(learning_rate=lambda _: next(rates)).learn(64)
+    before, updates = everything(agent), agent._learner.n_updates
+    with pytest.raises(
+        NonFiniteError, match=r"'\w+_loss' became NaN or infinite in gradient step 2 .*as it was"
+    ):
+        agent.learn(128, reset_num_timesteps=False)
+    # The second update was sound; of the third, its first step had been made.
+    assert agent._learner.n_updates == 2 * updates
+    assert agent.num_timesteps == 128
+    assert not np.array_equal(before["weights/actor/0/kernel"], weights(agent)["actor/0/kernel"])
+    assert max(np.abs(w).max() for w in weights(agent).values()) < 10.0
+    agent.learn(64, reset_num_timesteps=False)
+    assert agent.num_timesteps == 192
+
+
+@pytest.mark.parametrize(("reward", "normalize"), [(1e200, False), (1e200, True), (-1e39, False)])
+def test_rewards_that_are_too_large_are_named(reward, normalize):
+    agent = small_agent(vector(TooLarge), normalize_rewards=normalize)
+    agent.learn(64)
+    before = everything(agent)
+    agent.get_env().set_attr("reward", reward)
+    match = re.escape(f"the largest reward of the rollout is {reward:g}, of environment")
+    if normalize:
+        match = "the statistics of discounted returns overflow: the largest is .*e"
+    with pytest.raises(NonFiniteError, match=match):
+        agent.learn(64, reset_num_timesteps=False)
+    assert_as_before(agent, before, 64)
+
+
+def test_observations_that_are_too_large_are_named():
+    class Far(TargetEnv):
+        observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+
+        def step(self, action):
+            return np.array([0.0, 1e200]), 0.0, False, False, {}
+
+    agent = small_agent(vector(Far))
+    with pytest.raises(NonFiniteError, match=r"statistics of observations overflow.*is 1e\+200"):
+        agent.learn(64)
+    assert all(np.isfinite(array).all() for array in everything(agent).values())
+    assert agent.num_timesteps == 0
+
+
+class TooLarge(CueEnv):
+    """Gives `reward` where there is one."""
+
+    reward = None
+
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        return observation, reward if self.reward is None else self.reward, *rest
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "match"),
+    [
+        (float("nan"), ValueError, "schedule of {} returned nan for a remaining progress of 1;"),
+        (-1.0, ValueError, "schedule of {} returned -1.0"),
+        ("fast", TypeError, "returned 'fast' for a remaining progress of 1; expected a number"),
+        (None, TypeError, "returned None"),
+    ],
+)
+@pytest.mark.parametrize("name", ["learning_rate", "ent_coef"])
+def test_what_a_schedule_returns_is_checked(name, value, error, match):
+    agent = small_agent(**{name: lambda _: value})
+    before = everything(agent)
+    with pytest.raises(error, match=match.format(name)):
+        agent.learn(64)
+    assert_as_before(agent, before, 0)
 
 
 def test_a_weight_that_is_not_finite_is_named():
@@ -389,7 +470,11 @@ def test_one_object_in_two_places_is_refused():
         ({"env": 3}, TypeError, "env must be an id.*got 3"),
         ({"device": "tpu"}, ValueError, "device must be"),
         ({"device": "cuda:9"}, ValueError, "asks for GPU 9"),
+        ({"device": None}, ValueError, "device must be .*got 'None'"),
         ({"gamma": 2}, ValueError, "gamma must be in"),
+        ({"seed": "a"}, TypeError, "seed must be a number, got 'a'"),
+        ({"seed": -1}, ValueError, "seed must be a whole number of at least 0, got -1"),
+        ({"policy_kwargs": [8]}, TypeError, r"policy_kwargs must be a dict .*got \[8\]"),
         ({"policy_kwargs": {"net_arhc": [3]}}, ValueError, "'net_arhc'. Did you mean 'net_arch'"),
     ],
 )
@@ -419,6 +504,50 @@ def test_unsupported_spaces_are_refused_by_the_constructor():
         small_agent(Text())
 
 
-def test_learn_needs_a_positive_number_of_steps():
-    with pytest.raises(ValueError, match="total_timesteps must be at least 1, got 0"):
-        small_agent().learn(0)
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"total_timesteps": 0}, ValueError, "total_timesteps must be a whole .* 1, got 0"),
+        ({"total_timesteps": "100"}, TypeError, "total_timesteps must be a number, got '100'"),
+        ({"total_timesteps": np.nan}, ValueError, "total_timesteps must be a whole"),
+        ({"total_timesteps": np.inf}, ValueError, "total_timesteps must be a whole"),
+        ({"total_timesteps": 8, "log_interval": 0}, ValueError, "log_interval .*got 0"),
+        ({"total_timesteps": 8, "callback": 3}, TypeError, "callback must be"),
+    ],
+)
+def test_learn_refuses_what_does_not_fit(arguments, error, match):
+    with pytest.raises(error, match=match):
+        small_agent().learn(**arguments)
+
+
+def test_learn_takes_a_whole_number_of_any_type():
+    assert small_agent().learn(6.4e1).num_timesteps == 64
+    assert small_agent().learn(np.int64(64)).num_timesteps == 64
+
+
+def test_numbers_of_numpy_can_be_saved(tmp_path):
+    agent = small_agent(
+        seed=np.int64(2**60 + 1), gamma=np.float32(0.5), n_epochs=np.int32(2), n_steps=16.0,
+        learning_rate=np.float32(0.5),
+        policy_kwargs={"log_std_init": np.float32(-1.0), "net_arch": [8]},
+    )  # fmt: skip
+    agent.save(tmp_path / "model")
+    loaded = BatchPPO.load(tmp_path / "model")
+    assert (loaded.config, loaded.seed) == (agent.config, 2**60 + 1)
+    assert loaded.config.gamma == 0.5
+
+
+def test_an_observation_outside_of_its_space_is_named():
+    class Outside(CueEnv):
+        def step(self, action):
+            return 4, 0.0, False, False, {}  # one below the first: must not wrap around
+
+    with pytest.raises(SpaceError, match=r"has 4 where its space allows .* in \[5, 8\)"):
+        small_agent(vector(Outside)).learn(64)
+
+    class Longer(TargetEnv):
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(3, np.float32), {}
+
+    with pytest.raises(SpaceError, match=r"returned an observation of shape \(3,\), its"):
+        small_agent(Longer()).learn(64)

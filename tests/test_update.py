@@ -167,16 +167,25 @@ def test_target_kl_ends_the_update_before_the_step():
 
 
 @pytest.mark.parametrize("column", ["inputs", "returns", "advantages"])
-def test_a_step_that_is_not_finite_is_not_applied(column):
+def test_an_update_that_is_not_finite_is_undone(column):
     updater = make_updater()
+    before = updater._network.weights()
     batch = make_batch(updater)
     spoilt = batch.inputs["vector"] if column == "inputs" else getattr(batch, column)
     spoilt[5] = np.nan
-    result = updater.update(batch, minibatches(batch_size=ROWS), COEFFICIENTS)
+    dealt = minibatches()
+    result = updater.update(batch, dealt, COEFFICIENTS)
     assert not result.finite
     assert not result.stopped_by_kl
-    assert result.steps == 0
-    assert all(np.isfinite(weights).all() for weights in updater._network.weights().values())
+    # All minibatches were sound until the one that has row 5.
+    assert result.steps == next(i for i, rows in enumerate(dealt.rows) if 5 in rows)
+    for name, weights in updater._network.weights().items():
+        assert np.array_equal(weights, before[name])
+    assert all(not state.any() for state in list(updater.optimizer_state().values())[2:])
+    name = updater.spoilt_gradient(batch, dealt, COEFFICIENTS, result.steps)
+    assert name.startswith("critic" if column == "returns" else "actor")
+    for name, weights in updater._network.weights().items():
+        assert np.array_equal(weights, before[name])
 
 
 def test_a_value_range_bounds_how_far_values_move():
