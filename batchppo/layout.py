@@ -45,15 +45,17 @@ class Layout(Protocol):
 
     Attributes:
         unit_rows: how many rows a unit has.
+        state_size: the length of what the policy remembers; 0 if it has no memory.
     """
 
     unit_rows: int
-
-    def prepare(self, num_envs: int, n_steps: int) -> None:
-        """Makes `arrange` possible before the first rollout."""
+    state_size: int
 
     def evaluate(self, rollout: Rollout) -> Evaluation:
         """Returns what the network says of a rollout."""
+
+    def forget(self) -> None:
+        """Lets the next rollout be the first one."""
 
     def arrange(self, rows: Batch) -> Batch:
         """Returns columns of shape [T, N, ...] as columns of units, shape [units, ...]."""
@@ -68,18 +70,19 @@ class RowLayout:
     Args:
         network: what is trained.
         distribution: what the network's parameters describe.
+        jit_compile: whether XLA compiles the evaluation.
     """
 
     unit_rows = 1
+    state_size = 0
 
-    def __init__(self, network: ActorCritic, distribution: TensorDistribution) -> None:
+    def __init__(
+        self, network: ActorCritic, distribution: TensorDistribution, jit_compile: bool
+    ) -> None:
         self._network = network
         self._distribution = distribution
-        self._evaluate = compiled(self._all_rows)
+        self._evaluate = compiled(self._all_rows, jit_compile)
         self._value = compiled(network.values)
-
-    def prepare(self, num_envs: int, n_steps: int) -> None:
-        """Does nothing: rows stand by themselves."""
 
     def evaluate(self, rollout: Rollout) -> Evaluation:
         """Returns what the network says of a rollout, in one pass over all rows."""
@@ -100,6 +103,9 @@ class RowLayout:
             values[:-1],
             next_values,
         )
+
+    def forget(self) -> None:
+        """Does nothing: rows stand by themselves."""
 
     def arrange(self, rows: Batch) -> Batch:
         """Returns all rows one behind the other."""
@@ -138,12 +144,28 @@ def padded_rows(array: NDArray[Any], padding: int) -> NDArray[Any]:
     return np.concatenate([array, np.zeros((padding, *array.shape[1:]), array.dtype)])
 
 
-def blank_rows(n_steps: int, like: Inputs, distribution: ActionDistribution) -> Batch:
-    """Returns columns of zeros of shape [T, N, ...] for inputs like those of one step."""
+def blank_rollout(
+    n_steps: int, like: Inputs, distribution: ActionDistribution, state_size: int
+) -> Rollout:
+    """Returns a rollout of zeros, of T full steps.
+
+    Args:
+        n_steps: T.
+        like: one step's inputs, arrays of shape [N, ...].
+        distribution: what the actions are drawn from.
+        state_size: of the policy's memory; 0 if it has none.
+    """
     shape = (n_steps, count_rows(like))
-    return Batch(
-        inputs=map_inputs(lambda a: np.zeros((n_steps, *a.shape), a.dtype), like),
+    false = np.zeros(shape, np.bool_)
+    return Rollout(
+        inputs=map_inputs(lambda a: np.zeros((n_steps + 1, *a.shape), a.dtype), like),
         actions=np.zeros((*shape, *distribution.action_shape), distribution.action_dtype),
-        old_parameters=np.zeros((*shape, distribution.parameter_size), np.float32),
-        **dict.fromkeys(Batch._fields[3:], np.zeros(shape, np.float32)),
+        rewards=np.zeros(shape),
+        terminated=false,
+        truncated=false,
+        valid=~false,
+        final_inputs=None,
+        steps=n_steps,
+        actor_state=np.zeros((shape[1], state_size), np.float32) if state_size else None,
+        seconds={},
     )

@@ -18,8 +18,8 @@ from batchppo.device import resolve_device
 from batchppo.distributions import tensor_distribution
 from batchppo.finiteness import raise_not_finite, require_finite_targets
 from batchppo.histograms import UpdateHistograms
-from batchppo.inputs import Inputs, count_rows, map_inputs
-from batchppo.layout import Evaluation, Layout, RowLayout, blank_rows
+from batchppo.inputs import Inputs, map_inputs
+from batchppo.layout import Evaluation, Layout, RowLayout, blank_rollout
 from batchppo.losses import adapted_penalty
 from batchppo.minibatches import Minibatches, shuffled_minibatches
 from batchppo.normalization import RewardNormalizer
@@ -76,12 +76,13 @@ class Learner:
         with tf.device(self.device):
             self.network = make_network(encoder, distribution, architecture, seed)
         learning = tensor_distribution(distribution)
+        jit_compile = JIT_COMPILE and not in_tensorflow
         self.updater = Updater(
             self.network,
             learning,
             config,
             adam_epsilon=architecture.adam_epsilon,
-            jit_compile=JIT_COMPILE and not in_tensorflow,
+            jit_compile=jit_compile,
             device=self.device,
         )
         self.reward_normalizer = (
@@ -100,7 +101,7 @@ class Learner:
         self._layout: Layout = (
             SequenceLayout(self.network, learning, config.sequence_length)
             if isinstance(self.network, RecurrentActorCritic)
-            else RowLayout(self.network, learning)
+            else RowLayout(self.network, learning, jit_compile)
         )
 
     def warm_up(self, n_steps: int, like: Inputs) -> None:
@@ -112,11 +113,7 @@ class Learner:
         """
         if self._warmup is not None or self.updater.traces:
             return
-        self._layout.prepare(count_rows(like), n_steps)
-        blank = self._layout.arrange(blank_rows(n_steps, like, self._distribution))
-        # Another generator: the background must not take numbers from the minibatches' one.
-        nothing = self._minibatches(np.arange(len(blank.weights)), blank, np.random.default_rng(0))
-        self._warmup = Warmup(self.updater, blank, nothing)
+        self._warmup = Warmup(lambda: self._compile(n_steps, like))
 
     def wait(self) -> None:
         """Returns when the update is compiled; can be interrupted at any time."""
@@ -190,6 +187,18 @@ class Learner:
                 evaluation.values[valid], returns[valid]
             ),
         }
+
+    def _compile(self, n_steps: int, like: Inputs) -> None:
+        """Goes the way of `learn` with a rollout of zeros, up to the first gradient step."""
+        rollout = blank_rollout(n_steps, like, self._distribution, self._layout.state_size)
+        with tf.device(self.device):
+            evaluation = self._layout.evaluate(rollout)
+        nothing = np.zeros_like(evaluation.values)
+        batch = self._layout.arrange(_columns(rollout, evaluation, nothing, nothing))
+        # Another generator: the background must not take numbers from the minibatches' one.
+        rng = np.random.default_rng(0)
+        self.updater.compile(batch, self._minibatches(np.arange(len(batch.weights)), batch, rng))
+        self._layout.forget()
 
     def _advantages(self, rollout: Rollout, evaluation: Evaluation) -> NDArray[np.float32]:
         advantages = generalized_advantages(

@@ -34,6 +34,7 @@ class SequenceLayout:
         self, network: RecurrentActorCritic, distribution: TensorDistribution, length: int
     ) -> None:
         self.unit_rows = length
+        self.state_size = network.state_size
         self._network = network
         self._distribution = distribution
         self._evaluate = compiled(self._whole_rollout)
@@ -79,16 +80,9 @@ class SequenceLayout:
         """Returns the indices of the sequences with a valid row."""
         return np.flatnonzero(self._sequences(valid).any(axis=1))
 
-    def prepare(self, num_envs: int, n_steps: int) -> None:
-        """Makes states of zeros, so that `arrange` works before the first rollout."""
-        sizes = {
-            ACTOR_STATE: self._network.state_size,
-            CRITIC_STATE: self._network.critic_state_size,
-        }
-        self._states = {
-            name: np.zeros((n_steps + 2, num_envs, size), np.float32)
-            for name, size in sizes.items()
-        }
+    def forget(self) -> None:
+        """Lets the value remember nothing."""
+        self._critic_state = None
 
     def _sequences(self, column: NDArray[Any]) -> NDArray[Any]:
         """Returns a column [T, N, ...] as [T / length * N, length, ...], padded with zeros."""

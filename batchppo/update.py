@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import keras
@@ -148,6 +148,11 @@ class Updater:
                 )
         for i, variable in enumerate(self.optimizer.variables):
             variable.assign(state[str(i)])
+
+    def compile(self, batch: Batch, minibatches: Minibatches) -> None:
+        """Compiles the update for batches and minibatches of these shapes; changes nothing."""
+        nothing = Coefficients(*[0.0] * len(Coefficients._fields))
+        self.update(batch, minibatches._replace(total=0), nothing)
 
     def mean_kl(self, batch: Batch) -> float:
         """Returns the mean KL(old || present policy) over the rows that count."""
@@ -327,36 +332,31 @@ class Updater:
 
 
 class Warmup:
-    """Compiles an update in a thread of its own, beside the first rollout.
+    """Compiles in a thread of its own, beside the first rollout.
 
     Compiling takes seconds in which a signal would not be handled; waiting for this thread can be
-    interrupted at any time, and the network is as it was, since no minibatch is run.
+    interrupted at any time.
 
     Args:
-        updater: what to compile.
-        batch: rows of the right shapes; their contents do not matter.
-        minibatches: likewise; none of them is run.
+        work: what compiles.
     """
 
-    def __init__(self, updater: Updater, batch: Batch, minibatches: Minibatches) -> None:
+    def __init__(self, work: Callable[[], None]) -> None:
         self._error: BaseException | None = None
         # No daemon: an interpreter that ends while TensorFlow compiles would abort, so it waits.
-        self._thread = threading.Thread(
-            target=self._run, args=(updater, batch, minibatches), name="compile-update"
-        )
+        self._thread = threading.Thread(target=self._run, args=(work,), name="compile-update")
         self._thread.start()
 
     def wait(self) -> None:
-        """Returns when the update is compiled; raises what compiling raised."""
+        """Returns when all is compiled; raises what compiling raised."""
         while self._thread.is_alive():
             self._thread.join(timeout=0.1)
         if self._error is not None:
             raise self._error
 
-    def _run(self, updater: Updater, batch: Batch, minibatches: Minibatches) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
         try:
-            nothing = Coefficients(*[0.0] * len(Coefficients._fields))
-            updater.update(batch, minibatches._replace(total=0), nothing)
+            work()
         except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
             self._error = error
 

@@ -61,10 +61,12 @@ class Ours(Candidate):
         import batchgym
         from batchppo import BatchPPO
 
-        # What BatchPPO does with an id: no rows that are only resets.
+        # What BatchPPO does with an id: no rows that are only resets, and this process steps a
+        # share of the environments that Gymnasium brings.
         env = batchgym.make_vec(
             setting.env_id,
             setting.num_envs,
+            owner_steps=None,
             autoreset_mode=AutoresetMode.SAME_STEP,
             **setting.env_kwargs,
         )

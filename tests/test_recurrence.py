@@ -186,3 +186,11 @@ def test_determinism_and_resume(tmp_path):
     ]
     ours, theirs = (a._learner.network.weights() for a in resumed)
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_compiling_ahead_leaves_nothing_in_the_values_memory(monkeypatch):
+    ahead = agent()
+    later = agent()
+    monkeypatch.setattr(later._learner, "warm_up", lambda *arguments: None)
+    ours, theirs = (a.learn(60)._learner.network.weights() for a in (ahead, later))
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)

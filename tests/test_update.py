@@ -224,7 +224,7 @@ def test_values_of_any_number_of_rows():
 def test_warming_up_changes_no_weight():
     updater = make_updater()
     before = updater._network.weights()
-    Warmup(updater, make_batch(updater), minibatches()).wait()
+    Warmup(lambda: updater.compile(make_batch(updater), minibatches())).wait()
     assert updater.traces == 1
     for name, weights in updater._network.weights().items():
         assert np.array_equal(weights, before[name])
@@ -236,7 +236,7 @@ def test_what_goes_wrong_while_warming_up_is_raised_by_wait():
     inputs = {"vector": np.zeros((ROWS, SIZE + 1), np.float32)}
     batch = make_batch(updater)._replace(inputs=inputs)
     with pytest.raises(Exception, match=r"."):
-        Warmup(updater, batch, wrong).wait()
+        Warmup(lambda: updater.compile(batch, wrong)).wait()
 
 
 def test_optimizer_state_survives():
