@@ -14,6 +14,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 
 from batchppo.errors import did_you_mean
+from batchppo.summaries import Summary
 
 Figures = Mapping[str, Any]
 
@@ -44,30 +45,40 @@ class Logger:
         self.outputs = list(outputs)
         self.name_to_value: dict[str, Any] = {}
         self._counts: dict[str, int] = {}
+        self._excluded: dict[str, frozenset[str]] = {}
 
-    def record(self, key: str, value: Any) -> None:
+    def record(self, key: str, value: Any, exclude: str | Iterable[str] | None = None) -> None:
         """Keeps `value` under `key`; a later value replaces it.
 
         Args:
             key: such as "train/loss".
             value: a number, a text, or an array, which TensorBoard gets as a histogram and other
-                outputs leave out.
+                outputs leave out, as they do an `Image`, `Figure`, `Video` or `HParam`.
+            exclude: formats that do not get it, of those of `configure_logger`.
         """
         self.name_to_value[key] = value
+        self._excluded[key] = _formats(exclude)
 
-    def record_mean(self, key: str, value: float) -> None:
+    def record_mean(
+        self, key: str, value: float, exclude: str | Iterable[str] | None = None
+    ) -> None:
         """Keeps the mean of all values recorded under `key` since the last `dump`."""
         count = self._counts.get(key, 0)
         old = self.name_to_value.get(key, 0.0) if count else 0.0
         self.name_to_value[key] = old + (value - old) / (count + 1)
         self._counts[key] = count + 1
+        self._excluded[key] = _formats(exclude)
 
     def dump(self, step: int = 0) -> None:
         """Writes the figures recorded so far to every output and forgets them."""
         for output in self.outputs:
-            output.write(self.name_to_value, step)
+            name = getattr(output, "format", "")
+            output.write(
+                {k: v for k, v in self.name_to_value.items() if name not in self._excluded[k]}, step
+            )
         self.name_to_value = {}
         self._counts = {}
+        self._excluded = {}
 
     def get_dir(self) -> str | None:
         """Returns the folder of the outputs' files, None where there is none."""
@@ -122,6 +133,7 @@ class TableOutput:
     def __init__(self, file: TextIO, owned: bool = False) -> None:
         self._file = file
         self._owned = owned
+        self.format = "log" if owned else "stdout"
 
     def write(self, figures: Figures, step: int) -> None:
         """Writes the figures in groups, by what stands before the slash of their key."""
@@ -153,6 +165,8 @@ class CsvOutput:
     Args:
         path: the file; rows of an earlier run in it are kept.
     """
+
+    format = "csv"
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -199,6 +213,8 @@ class JsonOutput:
         path: the file; lines of an earlier run in it are kept.
     """
 
+    format = "json"
+
     def __init__(self, path: Path) -> None:
         self._file = path.open("a")
 
@@ -225,6 +241,8 @@ class TensorBoardOutput:
         folder: where the event files go.
     """
 
+    format = "tensorboard"
+
     def __init__(self, folder: Path) -> None:
         import tensorflow as tf
 
@@ -235,7 +253,9 @@ class TensorBoardOutput:
         """Writes one event per figure at the environment step."""
         with self._writer.as_default(step):
             for key, value in figures.items():
-                if isinstance(value, str):
+                if isinstance(value, Summary):
+                    value.write(key)
+                elif isinstance(value, str):
                     self._summary.text(key, value)
                 elif _is_array(value):
                     self._summary.histogram(key, value)
@@ -262,7 +282,21 @@ def _is_array(value: Any) -> bool:
 
 
 def _without_arrays(figures: Figures) -> Figures:
-    return {key: value for key, value in figures.items() if not _is_array(value)}
+    return {
+        key: value
+        for key, value in figures.items()
+        if not _is_array(value) and not isinstance(value, Summary)
+    }
+
+
+def _formats(exclude: str | Iterable[str] | None) -> frozenset[str]:
+    names = frozenset([exclude] if isinstance(exclude, str) else exclude or ())
+    for name in names - _FORMATS.keys():
+        raise ValueError(
+            f"unknown log format '{name}' in exclude.{did_you_mean(name, _FORMATS)} Known are: "
+            f"{', '.join(_FORMATS)}"
+        )
+    return names
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from batchppo.architecture import Architecture
 from batchppo.arguments import (
+    HYPERPARAMETERS,
     LOAD_EXTRAS,
     as_seed,
     class_only_method,
@@ -40,7 +41,7 @@ from batchppo.progress_callback import ProgressBarCallback
 from batchppo.recurrent_acting import numpy_network
 from batchppo.rollout import Rollout, RolloutCollector
 from batchppo.run_logger import RunLogger
-from batchppo.schedules import Schedule, ScheduleLike
+from batchppo.schedules import ConstantSchedule, Schedule, ScheduleLike
 from batchppo.space_json import space_to_json
 from batchppo.training import Training
 from batchppo.user_extractor import describe, given_layer
@@ -110,6 +111,8 @@ class BatchPPO:
         config: the hyperparameters, immutable.
         policy: what acts; `agent.policy.predict` needs no TensorFlow.
         num_timesteps: environment steps made so far.
+
+    Every hyperparameter can be read as an attribute, such as `agent.gamma`.
 
     Raises:
         SpaceError: a space that is not supported.
@@ -436,6 +439,23 @@ class BatchPPO:
     @learning_rate.setter
     def learning_rate(self, value: ScheduleLike) -> None:
         self.config = self._learner.config = replace(self.config, learning_rate=value)
+
+    @property
+    def ep_info_buffer(self) -> list[dict[str, float]]:
+        """The last training episodes as Stable-Baselines3 has them: {"r": return, "l": length}."""
+        episodes = self.episodes
+        pairs = zip(episodes.returns, episodes.lengths, strict=True)
+        return [{"r": return_, "l": length} for return_, length in pairs]
+
+    def get_vec_normalize_env(self) -> None:
+        """Returns None: statistics are inside of the agent, and saved with it."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns a hyperparameter, read-only, as in Stable-Baselines3: `agent.gamma`."""
+        if name in HYPERPARAMETERS and "config" in vars(self):
+            value = getattr(self.config, name)
+            return value.value if isinstance(value, ConstantSchedule) else value
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def get_env(self) -> VectorEnv[Any, Any, Any] | None:
         """Returns the vector environment, None where there is none."""

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from batchppo.evaluation_callback import EvalCallback
 
 
-class StopTrainingOnRewardThreshold(BaseCallback):
+class _Stopping(BaseCallback):
+    def _say(self, why: str) -> None:
+        if self.verbose:
+            print(  # noqa: T201 - verbose=1 asks for it
+                f"Training ends at {self.num_timesteps:,} timesteps: {why}"
+            )
+
+
+class StopTrainingOnRewardThreshold(_Stopping):
     """Ends training once an evaluation is good enough; belongs to an `EvalCallback`.
 
     Args:
@@ -25,10 +33,14 @@ class StopTrainingOnRewardThreshold(BaseCallback):
         self.reward_threshold = reward_threshold
 
     def _on_step(self) -> bool:
-        return bool(_evaluation(self).best_mean_reward < self.reward_threshold)
+        best = _evaluation(self).best_mean_reward
+        go_on = bool(best < self.reward_threshold)
+        if not go_on:
+            self._say(f"the mean return {best:.2f} reaches {self.reward_threshold:g}")
+        return go_on
 
 
-class StopTrainingOnNoModelImprovement(BaseCallback):
+class StopTrainingOnNoModelImprovement(_Stopping):
     """Ends training after evaluations without a new best; belongs to an `EvalCallback`.
 
     Args:
@@ -51,10 +63,13 @@ class StopTrainingOnNoModelImprovement(BaseCallback):
                 0 if best > self._last_best else self.no_improvement_evals + 1
             )
         self._last_best = best
-        return self.no_improvement_evals <= self.max_no_improvement_evals
+        go_on = self.no_improvement_evals <= self.max_no_improvement_evals
+        if not go_on:
+            self._say(f"{self.no_improvement_evals} evaluations without a new best model")
+        return go_on
 
 
-class StopTrainingOnMaxEpisodes(BaseCallback):
+class StopTrainingOnMaxEpisodes(_Stopping):
     """Ends training after a number of episodes per environment.
 
     Args:
@@ -69,7 +84,10 @@ class StopTrainingOnMaxEpisodes(BaseCallback):
 
     def _on_step(self) -> bool:
         self.n_episodes += int(np.sum(self.locals["dones"]))
-        return self.n_episodes < self.max_episodes * self.training_env.num_envs
+        go_on = self.n_episodes < self.max_episodes * self.training_env.num_envs
+        if not go_on:
+            self._say(f"{self.n_episodes} episodes have ended")
+        return go_on
 
 
 def _evaluation(callback: BaseCallback) -> EvalCallback:

@@ -16,8 +16,10 @@ from batchppo.callbacks import (
     CheckpointCallback,
     EvalCallback,
     EveryNTimesteps,
+    StopTrainingOnMaxEpisodes,
     StopTrainingOnRewardThreshold,
 )
+from batchppo.summaries import HParam
 
 
 @pytest.fixture(autouse=True)
@@ -208,3 +210,38 @@ def test_masked_actions():
         action, _states = model.predict(obs, action_masks=info["action_mask"])
         obs, reward, terminated, truncated, info = env.step(action)
         assert reward == 1.0
+
+
+def test_hyperparameters_in_tensorboard(tmp_path):
+    class HParamCallback(BaseCallback):
+        def _on_training_start(self):
+            hparam_dict = {
+                "algorithm": self.model.__class__.__name__,
+                "learning rate": self.model.learning_rate,
+                "gamma": self.model.gamma,
+            }
+            metric_dict = {"rollout/ep_len_mean": 0, "train/value_loss": 0.0}
+            self.logger.record(
+                "hparams",
+                HParam(hparam_dict, metric_dict),
+                exclude=("stdout", "log", "json", "csv"),
+            )
+
+        def _on_step(self):
+            return True
+
+    model = PPO("MlpPolicy", "CartPole-v1", num_envs=2, n_steps=16, tensorboard_log=tmp_path)
+    model.learn(64, callback=HParamCallback())
+    assert model.get_vec_normalize_env() is None
+    mean = np.mean([episode["r"] for episode in model.ep_info_buffer])
+    assert mean == np.mean(model.episodes.returns)
+    assert (model.gamma, model.ent_coef, model.n_steps) == (0.99, 0.0, 16)
+    with pytest.raises(AttributeError, match="no attribute 'gama'"):
+        _ = model.gama
+    model.close()
+
+
+def test_stopping_says_why(capsys):
+    model = PPO("MlpPolicy", gym.make("CartPole-v1"), n_steps=64)
+    model.learn(10_000, callback=StopTrainingOnMaxEpisodes(max_episodes=2, verbose=1))
+    assert "Training ends at" in capsys.readouterr().out

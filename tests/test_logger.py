@@ -4,14 +4,17 @@ import csv
 import io
 import json
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from PIL import Image as Pillow
 from ppo_envs import CueEnv
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from batchppo import BatchPPO, configure_logger, learner
 from batchppo.logger import CsvOutput, TableOutput
 from batchppo.run_logger import numbered_folder
+from batchppo.summaries import Figure, HParam, Image, Video
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +55,49 @@ def test_csv_takes_new_columns_and_keeps_old_rows(tmp_path):
         {"a": "3", "b": "", "c": "z"},
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["progress.csv"]
+
+
+def test_what_tensorboard_alone_can_show(tmp_path):
+    logger = configure_logger(tmp_path, ["csv", "json", "log", "tensorboard"])
+    red = np.zeros((3, 4, 5, 3), np.uint8)
+    red[..., 0] = 255
+    figure, _ = plt.subplots(figsize=(1, 1))
+    logger.record("trajectory/figure", Figure(figure, close=True), exclude=("stdout", "log"))
+    logger.record("trajectory/video", Video(red, fps=10))
+    logger.record("trajectory/other", Video(red.transpose(0, 3, 1, 2)[None]), exclude="csv")
+    logger.record("trajectory/image", Image(red[0].transpose(2, 0, 1), "CHW"))
+    logger.record("hparams", HParam({"gamma": 0.99, "f": len}, {"rollout/ep_len_mean": 0}))
+    logger.record("hidden", 7, exclude="csv")
+    logger.record_mean("shown", 8, exclude=["json", "tensorboard"])
+    logger.dump(5)
+    logger.close()
+    assert not plt.get_fignums()
+    assert rows(tmp_path / "progress.csv") == [{"shown": "8.0"}]
+    assert json.loads((tmp_path / "progress.json").read_text()) == {"hidden": 7}
+    events = EventAccumulator(str(tmp_path)).Reload()
+    assert "shown" not in events.Tags()["tensors"]
+    for name in ("figure", "image", "video", "other"):
+        (event,) = events.Tensors(f"trajectory/{name}")
+        width, height, content = event.tensor_proto.string_val
+        assert event.step == 5
+        with Pillow.open(io.BytesIO(content)) as picture:
+            assert picture.size == (int(width), int(height))
+            if name != "figure":
+                assert picture.size == (5, 4)
+                assert picture.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
+    assert b"gamma" in b"".join(path.read_bytes() for path in tmp_path.glob("events*"))
+
+
+def test_what_does_not_fit_tensorboard_is_refused():
+    logger = configure_logger(None, [])
+    with pytest.raises(ValueError, match="'cvs' in exclude. Did you mean 'csv'"):
+        logger.record("a", 1, exclude="cvs")
+    with pytest.raises(ValueError, match=r"shape \(2, 2\) does not fit dataformats 'HWC'"):
+        Image(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"video of float64 and shape \(2, 2\); expected uint8"):
+        Video(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="at least one metric"):
+        HParam({}, {})
 
 
 def test_json_has_one_strict_object_a_line(tmp_path):
