@@ -1,8 +1,14 @@
 """The complaints of `docs/complaints.md`: each is held by tests that exist."""
 
+import itertools
+import os
 import re
 import tomllib
 from pathlib import Path
+
+from stub_envs import CountingEnv
+
+import batchgym
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "complaints.md"
@@ -16,6 +22,18 @@ def test_every_complaint_is_held_by_tests_that_exist():
         assert tests, f"nothing holds complaint {number}"
         for file, name in tests:
             assert f"def {name}(" in (ROOT / file).read_text(), f"{file} has no {name}"
+
+
+def test_cheap_environments_share_a_worker_per_core():
+    env = batchgym.ProcessVectorEnv([CountingEnv] * 33)
+    places = env.call("where")
+    env.close()
+    cores = len(os.sched_getaffinity(0))
+    assert 1 <= len(set(places)) <= min(cores, 33)
+    # Neighbours share a worker, so that a step is one message to each, and no worker has much more.
+    shares = [len(list(share)) for _, share in itertools.groupby(places)]
+    assert len(shares) == len(set(places))
+    assert max(shares) - min(shares) <= 1
 
 
 def test_nothing_abandoned_is_depended_on():

@@ -139,6 +139,60 @@ def test_schedules_begin_at_their_start_and_never_pass_their_end():
     assert seen == [1.0, 0.75, 0.5, 0.25]
 
 
+def spied(agent, monkeypatch):
+    """Returns a list that gets each update's rollout, its rewards before it, and its figures."""
+    seen, learn = [], agent._learner.learn
+
+    def spy(rollout, progress_remaining):
+        rewards = rollout.rewards.copy()
+        seen.append((rollout, rewards, learn(rollout, progress_remaining)))
+        return seen[-1][2]
+
+    monkeypatch.setattr(agent._learner, "learn", spy)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        (0.5, [0.5, 0.5]),
+        ("linear:0.5", [0.5, 0.25]),
+        ("piecewise:0=0.5,0.5=2", [0.5, 2.0]),
+        (lambda remaining: 3.0 * remaining, [3.0, 1.5]),
+    ],
+)
+@pytest.mark.parametrize("name", ["ent_coef", "vf_coef"])
+def test_every_weight_of_the_loss_follows_its_schedule(monkeypatch, name, schedule, expected):
+    fixed = {"ent_coef": 0.0, "vf_coef": 0.0, name: schedule}
+    agent = small_agent(learning_rate=0.0, normalize_rewards=False, **fixed)
+    seen = spied(agent, monkeypatch)
+    agent.learn(2 * 64)
+    term = "train/entropy_loss" if name == "ent_coef" else "train/value_loss"
+    weights_used = [
+        (figures["train/loss"] - figures["train/policy_gradient_loss"]) / figures[term]
+        for *_, figures in seen
+    ]
+    assert weights_used == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_value_of_a_cut_off_episode_stays_out_of_its_rewards(monkeypatch, mode):
+    agent = small_agent(SyncVectorEnv([CountingEnv] * 2, autoreset_mode=mode))
+    bias = agent._learner.network.variables["critic/1/bias"]
+    bias.assign([1e6])  # a value that could not be missed in a reward or a return
+    seen = spied(agent, monkeypatch)
+    agent.learn(64)
+    assert sum(int(rollout.truncated.sum()) for rollout, *_ in seen) > 4
+    for rollout, rewards, _ in seen:
+        assert np.array_equal(rollout.rewards, rewards)
+        assert set(rewards[rollout.valid] % 10) <= {1.0, 2.0, 3.0, 4.0, 5.0}  # steps counted
+        assert rewards.max() < 1000
+    for i, episode in enumerate(agent.ep_info_buffer):
+        # Both copies end their episodes together: the k-th has 2 + k % 4 steps of 10 k + step.
+        k, length = i // 2, 2 + i // 2 % 4
+        assert episode == {"r": 10.0 * k * length + length * (length + 1) / 2, "l": length}
+
+
 # Interruptions
 
 
