@@ -30,6 +30,7 @@ from batchppo.config import PPOConfig, whole_number
 from batchppo.environments import EnvLike, as_vector_env
 from batchppo.episodes import EpisodeStatistics
 from batchppo.errors import ModelFileError
+from batchppo.given_layer import given_layer
 from batchppo.graph_network import GraphNetwork
 from batchppo.learner import Learner
 from batchppo.logger import Logger
@@ -44,7 +45,7 @@ from batchppo.run_logger import RunLogger
 from batchppo.schedules import ConstantSchedule, Schedule, ScheduleLike
 from batchppo.space_json import space_to_json
 from batchppo.training import Training
-from batchppo.user_extractor import describe, given_layer
+from batchppo.user_extractor import describe
 
 DEFAULT_NUM_ENVS = 8
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import keras
 import numpy as np
@@ -55,7 +55,7 @@ class UserFeatures:
         self, prefix: str, spec: ExtractorSpec, encoder: ObservationEncoder, seed: int
     ) -> None:
         self._observed = ObservedInputs(encoder)
-        with _seeded(seed):
+        with seeded(seed):
             self._layer = layer_from_json(spec.layer, spec.custom_objects)
             _features_of(self._layer, self._observed)
         weights = _named_weights(self._layer)
@@ -111,35 +111,6 @@ class UserFeatures:
             )
 
 
-def given_layer(policy_kwargs: Mapping[str, Any] | None) -> keras.Layer | None:
-    """Returns the layer that `policy_kwargs` give or describe; None if they do not.
-
-    Raises:
-        TypeError: what is given is no Keras layer.
-        ValueError: keys that do not go together, or a class that cannot be called so.
-    """
-    kwargs = policy_kwargs or {}
-    layer, kind = kwargs.get("features_extractor"), kwargs.get("features_extractor_class")
-    arguments = kwargs.get("features_extractor_kwargs")
-    if kind is None and arguments:
-        raise ValueError("features_extractor_kwargs need a features_extractor_class")
-    if kind is not None and layer is not None:
-        raise ValueError("give features_extractor (a layer) or features_extractor_class, not both")
-    if kind is None:
-        if layer is not None and not isinstance(layer, keras.Layer):
-            raise TypeError(
-                f"features_extractor must be a keras.Layer or keras.Model, got {layer!r}; for a "
-                f"class, write features_extractor_class="
-            )
-        return layer
-    if not (isinstance(kind, type) and issubclass(kind, keras.Layer)):
-        raise TypeError(
-            f"features_extractor_class must be a class derived from keras.Layer or keras.Model, "
-            f"got {kind!r}; a module of torch has to be written anew in Keras"
-        )
-    return _made(kind, dict(arguments or {}))
-
-
 def describe(layer: keras.Layer, encoder: ObservationEncoder) -> ExtractorSpec:
     """Returns what a model file says of a layer that reads inputs like the encoder's.
 
@@ -166,23 +137,10 @@ def check(spec: ExtractorSpec, encoder: ObservationEncoder) -> None:
         )
 
 
-def _made(kind: type, arguments: dict[str, Any]) -> keras.Layer:
-    try:
-        with _seeded(0):
-            return kind(**arguments)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"features_extractor_class={kind.__name__} was called as {kind.__name__}(**"
-            f"features_extractor_kwargs) with {arguments}: {gist(error)}. Unlike in "
-            f"Stable-Baselines3, there is no observation_space: a Keras layer is told what it "
-            f"reads in build()"
-        ) from error
-
-
 def _outline(spec: ExtractorSpec, encoder: ObservationEncoder) -> Outline:
     def outlined() -> Outline:
         # Variables have shapes, but no values, in such a scope.
-        with keras.StatelessScope(initialize_variables=False), _seeded(0):
+        with keras.StatelessScope(initialize_variables=False), seeded(0):
             layer = layer_from_json(spec.layer, spec.custom_objects)
             features = _features_of(layer, ObservedInputs(encoder))
             weights = _named_weights(layer)
@@ -281,7 +239,7 @@ def _warn_of_training_mode(layer: keras.Layer) -> None:
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Iterator[None]:
     """Settles the seeds of initializers that have none: Keras takes them from `random`."""
     before = random.getstate()
     random.seed(seed)
