@@ -255,6 +255,26 @@ class EveryNTimesteps(EventCallback):
         return self._on_event() if self._every.due(self.num_timesteps) else True
 
 
+class LogEveryNTimesteps(EveryNTimesteps):
+    """Writes what the logger has every `n_steps` environment steps, also within a rollout.
+
+    Args:
+        n_steps: environment steps between two log entries; best with `learn(log_interval=None)`.
+    """
+
+    def __init__(self, n_steps: int) -> None:
+        super().__init__(n_steps, BaseCallback())
+
+    def _on_event(self) -> bool:
+        episodes = self.model.episodes
+        if episodes.returns:
+            self.logger.record("rollout/ep_rew_mean", sum(episodes.returns) / len(episodes.returns))
+            self.logger.record("rollout/ep_len_mean", sum(episodes.lengths) / len(episodes.lengths))
+        self.logger.record("time/total_timesteps", self.num_timesteps)
+        self.logger.dump(self.num_timesteps)
+        return True
+
+
 def as_callback(callback: CallbackLike) -> BaseCallback | None:
     """Returns a callback, a list of callbacks or a function as one callback; None for None.
 

@@ -7,6 +7,7 @@ from batchppo.callback import (
     ConvertCallback,
     EventCallback,
     EveryNTimesteps,
+    LogEveryNTimesteps,
     as_callback,
 )
 from batchppo.checkpoint_callback import CheckpointCallback
@@ -27,6 +28,7 @@ __all__ = [
     "EvalCallback",
     "EventCallback",
     "EveryNTimesteps",
+    "LogEveryNTimesteps",
     "ProgressBarCallback",
     "StopTrainingOnMaxEpisodes",
     "StopTrainingOnNoModelImprovement",

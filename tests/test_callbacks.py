@@ -1,5 +1,6 @@
 """Callbacks: their order, their frequencies in environment steps, and what they see."""
 
+import csv
 import io
 
 import numpy as np
@@ -15,6 +16,7 @@ from batchppo.callbacks import (
     CheckpointCallback,
     EvalCallback,
     EveryNTimesteps,
+    LogEveryNTimesteps,
     ProgressBarCallback,
     StopTrainingOnMaxEpisodes,
     StopTrainingOnNoModelImprovement,
@@ -146,6 +148,18 @@ def test_frequencies_count_environment_steps():
     model = agent()
     model.learn(64, callback=every)
     assert calls == [12, 20, 32, 40, 52, 60]  # the first step at or behind each multiple of 10
+
+
+def test_logging_at_a_frequency_of_its_own(tmp_path):
+    model = agent()
+    model.set_logger(configure_logger(tmp_path, ["csv"]))
+    model.learn(96, callback=LogEveryNTimesteps(20), log_interval=None)
+    model.logger.close()
+    with (tmp_path / "progress.csv").open(newline="") as file:
+        logged = list(csv.DictReader(file))
+    assert [int(row["time/total_timesteps"]) for row in logged] == [20, 40, 60, 80]
+    assert logged[-1]["rollout/ep_len_mean"] == "8.0"
+    assert logged[0]["rollout/ep_len_mean"] == ""  # no episode has ended yet
 
 
 def test_frequencies_go_on_over_two_calls():
