@@ -200,9 +200,12 @@ class Choices:
 
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Returns the choices counted from the space's start, in its shape and type."""
-        shaped = actions.reshape(len(actions), *(self.space.shape or ()))
-        counted: NDArray[Any] = shaped + self.space.start
+        counted: NDArray[Any] = self._shaped(actions) + self.space.start
         return counted.astype(self.space.dtype, copy=False)
+
+    def _shaped(self, actions: NDArray[Any]) -> NDArray[Any]:
+        shape = self.space.shape or ()
+        return actions if self.action_shape == shape else actions.reshape(len(actions), *shape)
 
 
 class Bernoulli:

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from batchppo.all_finite import all_finite
 from batchppo.errors import SpaceError
 from batchppo.inputs import ACTION_MASK, VECTOR, Inputs
 
@@ -152,7 +153,7 @@ class _Leaf:
         )
 
     def _check_range(self, array: NDArray[Any], where: str) -> None:
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
+        if array.dtype.kind == "f" and not all_finite(array):
             raise SpaceError(f"predict got NaN or infinity{where}, expected finite numbers")
         if isinstance(self.space, spaces.Discrete):
             start, end = int(self.space.start), int(self.space.start + self.space.n)

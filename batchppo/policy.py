@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchppo.actions import ActionDistribution, StateDependentNoise
+from batchppo.all_finite import all_finite
 from batchppo.errors import NonFiniteError
 from batchppo.inputs import ACTION_MASK, EPISODE_START, VECTOR, Inputs, count_rows
 from batchppo.masks import FORBIDDEN, as_masks
@@ -140,14 +141,15 @@ class Policy:
         """
         batch, is_single = self.encoder.as_batch(observation)
         inputs = self.normalize(self.encoder.encode(batch))
-        self._require_state(state, count_rows(inputs))
+        rows = count_rows(inputs)
+        self._require_state(state, rows)
         if self.network.state_size:
-            inputs[EPISODE_START] = _starts(episode_start, count_rows(inputs))
+            inputs[EPISODE_START] = _starts(episode_start, rows)
         if action_masks is not None:
-            masks = as_masks(action_masks, count_rows(inputs), self.distribution)
+            masks = as_masks(action_masks, rows, self.distribution)
             inputs = {**inputs, ACTION_MASK: masks}
         parameters, state = self.parameters(inputs, state)
-        if not np.isfinite(parameters).all():
+        if not all_finite(parameters):
             raise NonFiniteError(
                 "the policy network puts out NaN or infinity: its weights are not finite, or the "
                 "observation is far outside of what it was trained on"
@@ -155,7 +157,7 @@ class Policy:
         if deterministic:
             actions = self.distribution.mode(parameters)
         else:
-            noise = self._noise(len(parameters), episode_start)
+            noise = self._noise(rows, episode_start)
             actions = self.distribution.sample(parameters, noise)
         chosen = self.distribution.to_environment(actions)
         return (chosen[0] if is_single else chosen), state

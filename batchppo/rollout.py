@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from batchppo.acting import rollout_network
+from batchppo.all_finite import all_finite
 from batchppo.environments import autoreset_mode
 from batchppo.episodes import EpisodeStatistics
 from batchppo.errors import NonFiniteError, SpaceError
@@ -311,8 +311,7 @@ def _require_finite(
     values: FloatArray, what: str, timesteps: int, envs: NDArray[np.intp] | None = None
 ) -> None:
     """Raises NonFiniteError naming the environment and the step, unless all values are finite."""
-    # A sum is cheaper than looking at each value; it also overflows, so look again if it does.
-    if math.isfinite(np.add.reduce(values, axis=None)) or np.isfinite(values).all():
+    if all_finite(values):
         return
     rows = values.reshape(len(values), -1)
     row = int(np.argmax(~np.isfinite(rows).all(axis=1)))
