@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from batchppo.architecture import Architecture
+from batchppo.convolution import Convolution
 from batchppo.weight_shapes import CONVOLUTIONS
 
 
@@ -47,7 +48,7 @@ class LayerMaker:
     def nature_cnn(self) -> list[Any]:
         """Returns three convolutions and a dense layer, see `CONVOLUTIONS`."""
         convolutions = [
-            keras.layers.Conv2D(
+            Convolution(
                 filters,
                 kernel,
                 strides,
