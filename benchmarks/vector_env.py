@@ -7,7 +7,7 @@ turns in short slices, ratios are taken within a round, and the median over the 
 `limit` is the bare loop of as many processes as there are workers, running at the same time: what
 the same cores can do without any vector environment. `floor` is the barest vector environment with
 worker processes, see bare_workers.py: what starting a step and waiting for its end cost by
-themselves. The calibration line shows how much the speed of the machine varied meanwhile. Rounds in
+themselves. `owner` is batchgym with a share of the environments in the owner (`owner_steps`). The calibration line shows how much the speed of the machine varied meanwhile. Rounds in
 which other processes took more than a tenth of a core are repeated as long as there is time.
 Results are written to results/vector_env.csv.
 """
@@ -161,6 +161,9 @@ def candidates(env_id: str, num_envs: int) -> dict[str, Any]:
     fns = [functools.partial(make_env, env_id)] * num_envs
     found = {
         "batchgym": lambda: vector_slice(batchgym.make_vec(env_id, num_envs, num_workers=WORKERS)),
+        "owner": lambda: vector_slice(
+            batchgym.make_vec(env_id, num_envs, num_workers=WORKERS - 1, owner_steps=True)
+        ),
         "sync": lambda: vector_slice(gym.vector.SyncVectorEnv(fns)),
         "limit": lambda: limit_slice(env_id, num_envs),
     }
@@ -243,7 +246,10 @@ def measure(case: str, rounds: int, seconds: float, budget: float) -> list[dict[
     )
     rows = []
     for name, values in rates.items():
-        ratios = [ours / other for ours, other in zip(rates["batchgym"], values, strict=True)]
+        ratios, owner_ratios = (
+            [ours / other for ours, other in zip(rates[name], values, strict=True)]
+            for name in ("batchgym", "owner")
+        )
         rows.append(
             {
                 "case": case,
@@ -252,6 +258,7 @@ def measure(case: str, rounds: int, seconds: float, budget: float) -> list[dict[
                 "batchgym_ratio": round(statistics.median(ratios), 3),
                 "ratio_min": round(min(ratios), 3),
                 "ratio_max": round(max(ratios), 3),
+                "owner_ratio": round(statistics.median(owner_ratios), 3),
                 "calibration_ms_min": round(min(calibration), 2),
                 "calibration_ms_max": round(max(calibration), 2),
                 "others_cores_max": round(max(others), 2),
@@ -260,7 +267,8 @@ def measure(case: str, rounds: int, seconds: float, budget: float) -> list[dict[
         print(
             f"  {name:9} {rows[-1]['steps_per_second']:>9,} steps/s   batchgym is "
             f"{rows[-1]['batchgym_ratio']:.2f} times as fast "
-            f"({rows[-1]['ratio_min']:.2f} to {rows[-1]['ratio_max']:.2f})"
+            f"({rows[-1]['ratio_min']:.2f} to {rows[-1]['ratio_max']:.2f}), with a share in the "
+            f"owner {rows[-1]['owner_ratio']:.2f}"
         )
     return rows
 
