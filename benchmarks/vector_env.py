@@ -7,8 +7,9 @@ turns in short slices, ratios are taken within a round, and the median over the 
 `limit` is the bare loop of as many processes as there are workers, running at the same time: what
 the same cores can do without any vector environment. `floor` is the barest vector environment with
 worker processes, see bare_workers.py: what starting a step and waiting for its end cost by
-themselves. `owner` is batchgym with a share of the environments in the owner (`owner_steps`). The calibration line shows how much the speed of the machine varied meanwhile. Rounds in
-which other processes took more than a tenth of a core are repeated as long as there is time.
+themselves. `owner` is batchgym with a share of the environments in the owner (`owner_steps`). The
+calibration line shows how much the speed of the machine varied meanwhile. Rounds in which other
+processes took more than a tenth of a core are repeated as long as there is time.
 Results are written to results/vector_env.csv.
 """
 
