@@ -7,10 +7,13 @@ final observation where the episode was truncated, and the observation to act on
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
@@ -60,7 +63,11 @@ class Stepper:
     def reset(self, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
         """Resets all environments and returns their observations and infos."""
         self.pending = np.zeros(self._env.num_envs, np.bool_)
-        return self._env.reset(seed=seed)
+        try:
+            return self._env.reset(seed=seed)
+        except AlreadyPendingCallError as error:  # Ctrl-C came while the environments were at work
+            _let_go(self._env.unwrapped, error.name)
+            return self._env.reset(seed=seed)
 
     def step(self, actions: Any) -> Transitions:
         """Returns the transitions that `actions`, a batch of N, lead to."""
@@ -122,6 +129,13 @@ _MODES: dict[AutoresetMode, Callable[[Stepper, Transitions], Transitions]] = {
     AutoresetMode.SAME_STEP: Stepper._same_step,
     AutoresetMode.DISABLED: Stepper._disabled,
 }
+
+
+def _let_go(env: VectorEnv[Any, Any, Any], name: str) -> None:
+    """Waits for the end of a pending call, whose result nobody wants any more."""
+    with warnings.catch_warnings(), suppress(Exception):
+        warnings.simplefilter("ignore")
+        getattr(env, f"{name}_wait")()
 
 
 def _merged(infos: dict[str, Any], reset: dict[str, Any], done: BoolArray) -> dict[str, Any]:

@@ -154,6 +154,38 @@ def test_a_replaced_worker_s_rows_are_no_transitions():
     assert stepper.step(np.zeros(3, np.int64)).valid.tolist() == [True, False, True]
 
 
+class Fails(CountingEnv):
+    def step(self, action):
+        raise ZeroDivisionError
+
+
+OURS = {
+    "workers": lambda fns: batchgym.ProcessVectorEnv(fns, num_workers=2),
+    "owner": lambda fns: batchgym.ProcessVectorEnv(fns, num_workers=1, owner_steps=True),
+    "wrapped": lambda fns: gymnasium.wrappers.vector.RecordEpisodeStatistics(
+        batchgym.ProcessVectorEnv(fns)
+    ),
+}
+LEFT_ALONE = [
+    pytest.param(AsyncVectorEnv, CountingEnv, id="async"),
+    *(pytest.param(make, CountingEnv, id=name) for name, make in OURS.items()),
+    # After a failure Gymnasium's can only be closed.
+    *(pytest.param(make, Fails, id=f"{name}, failing") for name, make in OURS.items()),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*ERROR")
+@pytest.mark.parametrize(("make", "last"), LEFT_ALONE)
+def test_a_reset_lets_go_of_a_step_that_ctrl_c_left_on_its_way(make, last):
+    env = make([lambda: CountingEnv(0), lambda: CountingEnv(1), lambda: last(2)])
+    stepper = Stepper(env)
+    stepper.reset(seed=0)
+    env.unwrapped.step_async(np.zeros(3, np.int64))
+    observations, _ = stepper.reset(seed=1)
+    assert observations.shape == env.observation_space.shape
+    env.close()
+
+
 def test_truncation_without_a_final_observation_is_refused():
     class Forgetful(gymnasium.vector.VectorWrapper):
         def step(self, actions):
