@@ -69,22 +69,12 @@ def evaluate_policy(
     Raises:
         ValueError: fewer than one episode, or a mean return below the threshold.
     """
-    if n_eval_episodes < 1:
-        raise ValueError(f"n_eval_episodes must be at least 1, got {n_eval_episodes}")
     vector_env = as_vector_env(env)
     if warn:
-        _warn_of_changed_rewards(vector_env)
-    quota = _quota(n_eval_episodes, vector_env.num_envs)
-    episodes: list[list[Episode]] = [[] for _ in quota]
-    for step_locals, ended in _play(model, vector_env, deterministic, seed, episodes, quota):
-        for episode in ended:
-            if len(episodes[episode.env]) < quota[episode.env]:
-                episodes[episode.env].append(episode)
-        if callback is not None:
-            callback(step_locals, globals())
-        if render:
-            vector_env.render()
-    played = [episode for share in episodes for episode in share]
+        warn_of_changed_rewards(vector_env)
+    played = play_episodes(
+        model, vector_env, n_eval_episodes, deterministic, render, callback, seed=seed
+    )
     returns = [episode.return_ for episode in played]
     mean, std = float(np.mean(returns)), float(np.std(returns))
     if reward_threshold is not None and mean <= reward_threshold:
@@ -92,6 +82,37 @@ def evaluate_policy(
     if return_episode_rewards:
         return returns, [episode.length for episode in played]
     return mean, std
+
+
+def play_episodes(
+    model: Predictor,
+    env: VectorEnv[Any, Any, Any],
+    n_eval_episodes: int,
+    deterministic: bool,
+    render: bool = False,
+    callback: EvaluationCallback | None = None,
+    seed: int | None = None,
+) -> list[Episode]:
+    """Returns the episodes that `evaluate_policy` sums up, by environment and then by time.
+
+    Arguments as there.
+
+    Raises:
+        ValueError: fewer than one episode.
+    """
+    if n_eval_episodes < 1:
+        raise ValueError(f"n_eval_episodes must be at least 1, got {n_eval_episodes}")
+    quota = _quota(n_eval_episodes, env.num_envs)
+    episodes: list[list[Episode]] = [[] for _ in quota]
+    for step_locals, ended in _play(model, env, deterministic, seed, episodes, quota):
+        for episode in ended:
+            if len(episodes[episode.env]) < quota[episode.env]:
+                episodes[episode.env].append(episode)
+        if callback is not None:
+            callback(step_locals, globals())
+        if render:
+            env.render()
+    return [episode for share in episodes for episode in share]
 
 
 def _quota(episodes: int, num_envs: int) -> list[int]:
@@ -126,7 +147,8 @@ def _play(
         )
 
 
-def _warn_of_changed_rewards(env: Any) -> None:
+def warn_of_changed_rewards(env: Any) -> None:
+    """Warns of vector wrappers that give other rewards than the environment inside."""
     changing = (
         gymnasium.wrappers.vector.NormalizeReward,
         gymnasium.wrappers.vector.TransformReward,

@@ -12,7 +12,8 @@ from gymnasium.vector import VectorEnv
 
 from batchppo.callback import BaseCallback, EventCallback, Every
 from batchppo.environments import as_vector_env, share_environments
-from batchppo.evaluation import evaluate_policy
+from batchppo.episodes import Episode
+from batchppo.evaluation import play_episodes, warn_of_changed_rewards
 
 
 class EvalCallback(EventCallback):
@@ -24,7 +25,8 @@ class EvalCallback(EventCallback):
         callback_after_eval: called after each evaluation.
         n_eval_episodes: episodes per evaluation.
         eval_freq: environment steps between two evaluations.
-        log_path: folder for `evaluations.npz` (timesteps, results, ep_lengths); None for none.
+        log_path: folder for `evaluations.npz` (timesteps, results, ep_lengths, and successes where
+            all episodes report `is_success`); None for none.
         best_model_save_path: folder for `best_model.zip`; None for none.
         deterministic: the most likely actions instead of random ones.
         render: whether to render while evaluating.
@@ -70,8 +72,7 @@ class EvalCallback(EventCallback):
         self.last_mean_reward = -np.inf
         self._every = Every(eval_freq)
         self._timesteps: list[int] = []
-        self._returns: list[list[float]] = []
-        self._lengths: list[list[int]] = []
+        self._played: list[list[Episode]] = []
 
     def update_child_locals(self, locals_: dict[str, Any]) -> None:
         """Passes `locals_` on to both callbacks."""
@@ -94,20 +95,21 @@ class EvalCallback(EventCallback):
 
     def evaluate(self) -> bool:
         """Evaluates now; returns whether training goes on."""
-        returns, lengths = evaluate_policy(
-            self.model,
-            self.eval_env,
-            self.n_eval_episodes,
-            self.deterministic,
-            self.render,
-            return_episode_rewards=True,
-            warn=self.warn,
+        if self.warn:
+            warn_of_changed_rewards(self.eval_env)
+        played = play_episodes(
+            self.model, self.eval_env, self.n_eval_episodes, self.deterministic, self.render
         )
-        self._keep(returns, lengths)
+        returns = [episode.return_ for episode in played]
+        lengths = [episode.length for episode in played]
+        successes = [episode.success for episode in played if episode.success is not None]
+        self._keep(played)
         self._on_evaluation(returns, lengths)
         self.last_mean_reward = float(np.mean(returns))
         self.logger.record("eval/mean_reward", self.last_mean_reward)
         self.logger.record("eval/mean_ep_length", float(np.mean(lengths)))
+        if successes:
+            self.logger.record("eval/success_rate", float(np.mean(successes)))
         if self.verbose:
             self._print(returns)
         go_on = self._on_new_best() if self.last_mean_reward > self.best_mean_reward else True
@@ -132,18 +134,21 @@ class EvalCallback(EventCallback):
             self.callback_on_new_best.on_step() if self.callback_on_new_best is not None else True
         )
 
-    def _keep(self, returns: list[float], lengths: list[int]) -> None:
+    def _keep(self, played: list[Episode]) -> None:
         self._timesteps.append(self.num_timesteps)
-        self._returns.append(returns)
-        self._lengths.append(lengths)
-        if self.log_path is not None:
-            self.log_path.mkdir(parents=True, exist_ok=True)
-            np.savez(
-                self.log_path / "evaluations.npz",
-                timesteps=self._timesteps,
-                results=self._returns,
-                ep_lengths=self._lengths,
-            )
+        self._played.append(played)
+        if self.log_path is None:
+            return
+        columns: dict[str, Any] = {
+            "timesteps": self._timesteps,
+            "results": [[episode.return_ for episode in row] for row in self._played],
+            "ep_lengths": [[episode.length for episode in row] for row in self._played],
+        }
+        successes = [[episode.success for episode in row] for row in self._played]
+        if None not in (success for row in successes for success in row):
+            columns["successes"] = successes
+        self.log_path.mkdir(parents=True, exist_ok=True)
+        np.savez(self.log_path / "evaluations.npz", **columns)
 
     def _print(self, returns: list[float]) -> None:
         print(  # noqa: T201 - verbose=1 asks for it

@@ -455,6 +455,8 @@ class BatchPPO:
         """Returns a hyperparameter, read-only, as in Stable-Baselines3: `agent.gamma`."""
         if name in HYPERPARAMETERS and "config" in vars(self):
             value = getattr(self.config, name)
+            if name == "n_steps" and self._collector is not None:
+                return self._collector.n_steps  # where it was not given: what came of it
             return value.value if isinstance(value, ConstantSchedule) else value
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

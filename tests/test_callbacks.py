@@ -3,6 +3,7 @@
 import csv
 import io
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -196,6 +197,30 @@ def test_evaluations_keep_the_best_model_and_the_figures(tmp_path):
     best = BatchPPO.load(tmp_path / "best_model.zip")
     assert best.num_timesteps == stored["timesteps"][means.argmax()]
     assert "eval/mean_reward" in (tmp_path / "progress.csv").read_text()
+
+
+def test_evaluations_count_successes(tmp_path):
+    class Reporting(gymnasium.Wrapper):
+        """Says that an episode succeeds if its environment is the second of two."""
+
+        def __init__(self, index):
+            super().__init__(CueEnv())
+            self.index = index
+
+        def step(self, action):
+            *result, info = self.env.step(action)
+            return *result, {**info, "is_success": self.index == 1}
+
+    env = SyncVectorEnv([lambda i=i: Reporting(i) for i in range(2)])
+    evaluation = EvalCallback(env, n_eval_episodes=2, eval_freq=64, log_path=tmp_path, verbose=0)
+    model = agent()
+    model.set_logger(configure_logger(tmp_path, ["csv"]))
+    model.learn(64, callback=evaluation)
+    model.logger.close()
+    with (tmp_path / "progress.csv").open() as file:
+        rates = [row["eval/success_rate"] for row in csv.DictReader(file)]
+    assert "0.5" in rates
+    assert np.load(tmp_path / "evaluations.npz")["successes"].tolist() == [[0.0, 1.0]]
 
 
 def test_a_subclass_sees_the_episodes_of_each_evaluation():
