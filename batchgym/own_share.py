@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from typing import Any
 
@@ -91,9 +92,8 @@ class OwnShare:
         return bool(self._answers or self._requests)
 
     def join(self, deadline: float) -> list[Reply]:
-        """Does what is still asked for; returns the replies that say more than `done`."""
-        del deadline
-        while self._open and self._requests:
+        """Does what is still asked for, until the deadline; returns what says more than `done`."""
+        while self._open and self._requests and time.monotonic() < deadline:
             self._work()
         replies = []
         while self._answers and (frame := frames.take_frame(self._answers)) is not None:

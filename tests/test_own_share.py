@@ -192,6 +192,27 @@ def test_close_closes_the_environments_and_leaves_nothing():
     assert len(set(map(id, closed))) == 24
 
 
+@pytest.mark.filterwarnings("ignore:.*WARN")
+@pytest.mark.parametrize("terminate", [True, False])
+def test_close_ends_a_pending_step_unless_it_has_no_time(terminate):
+    steps, closed = [], []
+
+    class Telling(CountingEnv):
+        def step(self, action):
+            steps.append(action)
+            return super().step(action)
+
+        def close(self):
+            closed.append(self)
+
+    env = make(*[Telling] * 4, num_workers=0)
+    env.reset(seed=0)
+    env.step_async(ACTIONS)
+    env.close(terminate=terminate)
+    assert len(steps) == (0 if terminate else 4)
+    assert len(closed) == 4
+
+
 def test_dropped_without_close():
     closed = []
 
