@@ -118,7 +118,7 @@ class OwnShare:
     def _work(self) -> None:
         """Answers the first request."""
         request = self._requests.popleft()
-        if request is frames.STEP or request == frames.STEP:
+        if request == frames.STEP:
             self._step()
             return
         frame = frames.take_frame(bytearray(request))

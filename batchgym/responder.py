@@ -94,7 +94,11 @@ class Responder:
     def step(self) -> bytes:
         """Steps all environments with the shared actions; returns the frame that answers."""
         reply = self._reply
-        self._envs.step_all(self._envs.actions.take_all(), reply)
+        try:
+            self._envs.step_all(self._envs.actions.take_all(), reply)
+        except BaseException:
+            self._reply = Reply()  # what it holds is of a step that nobody is told of
+            raise
         if reply.is_done():
             return frames.DONE
         self._reply = Reply()

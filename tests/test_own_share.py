@@ -4,6 +4,7 @@ import functools
 import gc
 import os
 import signal
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -120,6 +121,19 @@ def test_exit_in_an_environment_does_not_end_the_owner():
     env.close()
 
 
+@pytest.fixture
+def closing_env():
+    """A class of environments; its attribute `closed` has those that were closed."""
+
+    class ClosingEnv(CountingEnv):
+        closed: ClassVar = []
+
+        def close(self):
+            self.closed.append(self)
+
+    return ClosingEnv
+
+
 def interrupt(env):
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -139,6 +153,23 @@ def test_ctrl_c_in_an_environment(where, num_workers):
         env.step_wait() if where == "step" else env.reset_wait()
     with pytest.raises(EnvironmentFailedError, match="Environments"):
         env.step(ACTIONS)
+    env.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*(ERROR|WARN)")
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_failure_before_ctrl_c_is_not_told_in_a_later_step(num_workers):
+    fails, stops = (
+        functools.partial(ScriptedEnv, "step", what) for what in (stub_envs.raise_custom, interrupt)
+    )
+    env = make(fails, stops, *[ScriptedEnv] * 2, num_workers=num_workers)
+    env.reset(seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(ACTIONS)
+    with pytest.raises(EnvironmentFailedError, match="KeyboardInterrupt"):
+        env.step_wait()
+    env.reset(seed=0)
+    np.testing.assert_array_equal(env.step(ACTIONS)[1], [1.0] * 4)
     env.close()
 
 
@@ -165,15 +196,9 @@ def test_a_workers_death_is_told():
     env.close()
 
 
-def test_close_closes_the_environments_and_leaves_nothing():
-    closed = []
-
-    class Closing(CountingEnv):
-        def close(self):
-            closed.append(self)
-
+def test_close_closes_the_environments_and_leaves_nothing(closing_env):
     def cycle():
-        env = make(*[Closing] * 4, num_workers=0)
+        env = make(*[closing_env] * 4, num_workers=0)
         env.reset(seed=0)
         env.step(ACTIONS)
         env.close()
@@ -188,57 +213,37 @@ def test_close_closes_the_environments_and_leaves_nothing():
         assert psutil.Process().num_fds() == before
     finally:
         gc.enable()
-    assert len(closed) == 24
-    assert len(set(map(id, closed))) == 24
+    assert len(closing_env.closed) == 24
+    assert len(set(map(id, closing_env.closed))) == 24
 
 
 @pytest.mark.filterwarnings("ignore:.*WARN")
 @pytest.mark.parametrize("terminate", [True, False])
-def test_close_ends_a_pending_step_unless_it_has_no_time(terminate):
-    steps, closed = [], []
-
-    class Telling(CountingEnv):
-        def step(self, action):
-            steps.append(action)
-            return super().step(action)
-
-        def close(self):
-            closed.append(self)
-
-    env = make(*[Telling] * 4, num_workers=0)
+def test_close_ends_a_pending_step_unless_it_has_no_time(closing_env, monkeypatch, terminate):
+    steps, step = [], CountingEnv.step
+    monkeypatch.setattr(closing_env, "step", lambda env, a: (steps.append(a), step(env, a))[1])
+    env = make(*[closing_env] * 4, num_workers=0)
     env.reset(seed=0)
     env.step_async(ACTIONS)
     env.close(terminate=terminate)
     assert len(steps) == (0 if terminate else 4)
-    assert len(closed) == 4
+    assert len(closing_env.closed) == 4
 
 
-def test_dropped_without_close():
-    closed = []
-
-    class Closing(CountingEnv):
-        def close(self):
-            closed.append(self)
-
-    env = make(*[Closing] * 4, num_workers=0)
+def test_dropped_without_close(closing_env):
+    env = make(*[closing_env] * 4, num_workers=0)
     del env
     gc.collect()
-    assert len(closed) == 4
+    assert len(closing_env.closed) == 4
 
 
-def test_an_environment_that_cannot_be_made_closes_the_others():
-    closed = []
-
-    class Closing(CountingEnv):
-        def close(self):
-            closed.append(self)
-
+def test_an_environment_that_cannot_be_made_closes_the_others(closing_env):
     def fails():
         raise stub_envs.CustomError("of step", 42)
 
     with pytest.raises(stub_envs.CustomError):
-        make(Closing, Closing, Closing, fails, num_workers=0)
-    assert len(closed) == 3
+        make(closing_env, closing_env, closing_env, fails, num_workers=0)
+    assert len(closing_env.closed) == 3
 
 
 def test_a_fork_of_the_owner_does_not_close_its_environments(tmp_path):
