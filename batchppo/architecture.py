@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import Space, spaces
 
 from batchppo.activations import activation_name
-from batchppo.config import number, refuse_unknown, whole_number
+from batchppo.config import number, refuse_unknown, require_flag, whole_number
 from batchppo.errors import SpaceError
 from batchppo.extractor_spec import ExtractorSpec
 from batchppo.observations import ObservationEncoder
@@ -122,8 +122,7 @@ class Architecture:
             scale = number("output_init_scale", self.output_init_scale)
             object.__setattr__(self, "output_init_scale", scale)
         for name in _FLAGS:
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+            require_flag(name, getattr(self, name))
         if self.cell not in (None, *GATES):
             raise ValueError(f"cell must be None or one of {', '.join(GATES)}, got {self.cell!r}")
 

@@ -266,10 +266,8 @@ class LogEveryNTimesteps(EveryNTimesteps):
         super().__init__(n_steps, BaseCallback())
 
     def _on_event(self) -> bool:
-        episodes = self.model.episodes
-        if episodes.returns:
-            self.logger.record("rollout/ep_rew_mean", sum(episodes.returns) / len(episodes.returns))
-            self.logger.record("rollout/ep_len_mean", sum(episodes.lengths) / len(episodes.lengths))
+        for key, value in self.model.episodes.figures().items():
+            self.logger.record(key, value)
         self.logger.record("time/total_timesteps", self.num_timesteps)
         self.logger.dump(self.num_timesteps)
         return True

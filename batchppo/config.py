@@ -109,7 +109,7 @@ class PPOConfig:
             if value is not None or name != "clip_range_vf":
                 object.__setattr__(self, name, as_schedule(value, name))
         for name in _FLAGS:
-            _require_flag(name, getattr(self, name))
+            require_flag(name, getattr(self, name))
         if self.objective not in _OBJECTIVES:
             raise ValueError(
                 f"objective must be one of {', '.join(_OBJECTIVES)}, got {self.objective!r}"
@@ -208,7 +208,8 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
     return int(value)  # not of `exact`, which has 53 bits
 
 
-def _require_flag(name: str, value: Any) -> None:
+def require_flag(name: str, value: Any) -> None:
+    """Raises TypeError unless a value is True or False."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
 

@@ -79,8 +79,12 @@ def share_environments(one: VectorEnv[Any, Any, Any], other: VectorEnv[Any, Any,
 
 
 def _objects(env: VectorEnv[Any, Any, Any]) -> set[int]:
-    inside = env.unwrapped
-    return {id(inside), *(id(copy.unwrapped) for copy in getattr(inside, "envs", ()))}
+    return {id(env.unwrapped), *_copies(env)}
+
+
+def _copies(env: VectorEnv[Any, Any, Any]) -> list[int]:
+    """Returns which objects the environments are, of a vector environment that holds them here."""
+    return [id(copy.unwrapped) for copy in getattr(env.unwrapped, "envs", ())]
 
 
 def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
@@ -104,8 +108,8 @@ def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
 def _refuse_shared_copies(env: VectorEnv[Any, Any, Any]) -> None:
     """Raises ValueError if two of the environments are one object, stepped twice as often."""
     seen: dict[int, int] = {}
-    for i, copy in enumerate(getattr(env.unwrapped, "envs", ())):
-        first = seen.setdefault(id(copy.unwrapped), i)
+    for i, copy in enumerate(_copies(env)):
+        first = seen.setdefault(copy, i)
         if first != i:
             raise ValueError(
                 f"environments {first} and {i} of {env!r} are the same object; make one each: "

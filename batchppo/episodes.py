@@ -72,6 +72,15 @@ class EpisodeStatistics:
         self.successes.extend(e.success for e in ended if e.success is not None)
         return ended
 
+    def figures(self) -> dict[str, float]:
+        """Returns the means of what there is, by their logger keys."""
+        kept = {
+            "rollout/ep_rew_mean": self.returns,
+            "rollout/ep_len_mean": self.lengths,
+            "rollout/success_rate": self.successes,
+        }
+        return {key: float(np.mean(np.asarray(values))) for key, values in kept.items() if values}
+
     def _episode(self, env: int, infos: dict[str, Any]) -> Episode:
         return_, length = self._return[env], self._length[env]
         reported = _reported(infos, "episode", env)

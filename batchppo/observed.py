@@ -29,6 +29,7 @@ class ObservedInputs:
     def __init__(self, encoder: ObservationEncoder) -> None:
         self._images = encoder.images
         self._vectors = encoder.vectors
+        self._shapes = {**self._vectors, **self._images}
         self._is_dict = isinstance(encoder.space, spaces.Dict)
         self._sizes = [int(np.prod(shape)) for shape in self._vectors.values()]
         if sum(self._sizes) != encoder.size or self._images.keys() & self._vectors.keys():
@@ -37,7 +38,7 @@ class ObservedInputs:
     @property
     def shapes(self) -> Any:
         """What one row looks like: a shape, or shapes by name."""
-        return self._joined({**self._vectors, **self._images})
+        return self._joined(self._shapes)
 
     def of(self, inputs: Mapping[str, tf.Tensor]) -> Any:
         """Returns B rows of inputs as float32 of shape [B, ...], images from 0 to 1."""
@@ -51,16 +52,14 @@ class ObservedInputs:
 
     def symbolic(self) -> Any:
         """Returns what `of` does, as Keras' stand-ins for tensors."""
-        shapes = {**self._vectors, **self._images}
         return self._joined(
-            {name: keras.KerasTensor((None, *s), "float32") for name, s in shapes.items()}
+            {name: keras.KerasTensor((None, *s), "float32") for name, s in self._shapes.items()}
         )
 
     def random_rows(self, rng: np.random.Generator) -> Any:
         """Returns two rows of numbers between 0 and 1."""
-        shapes = {**self._vectors, **self._images}
         return self._joined(
-            {name: tf.constant(rng.random((2, *s), np.float32)) for name, s in shapes.items()}
+            {name: tf.constant(rng.random((2, *s), np.float32)) for name, s in self._shapes.items()}
         )
 
     def _joined(self, parts: dict[str, Any]) -> Any:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from batchppo.callback import BaseCallback
 from batchppo.episodes import EpisodeStatistics
@@ -81,7 +79,7 @@ class Training:
     ) -> None:
         """Records the figures of an iteration and writes them where it is time to."""
         self.iterations += 1
-        for key, value in {**figures, **_episode_figures(episodes)}.items():
+        for key, value in {**figures, **episodes.figures()}.items():
             self.logger.record(key, value)
         for part, duration in seconds.items():
             self.logger.record_mean(f"time/{part}", duration)
@@ -93,12 +91,3 @@ class Training:
         self.logger.record("time/time_elapsed", elapsed)
         self.logger.record("time/total_timesteps", timesteps)
         self.logger.dump(timesteps)
-
-
-def _episode_figures(episodes: EpisodeStatistics) -> dict[str, float]:
-    figures: dict[str, Sequence[float]] = {
-        "rollout/ep_rew_mean": episodes.returns,
-        "rollout/ep_len_mean": episodes.lengths,
-        "rollout/success_rate": episodes.successes,
-    }
-    return {key: float(np.mean(np.asarray(values))) for key, values in figures.items() if values}

@@ -183,7 +183,7 @@ class Updater:
         To be asked when an update was undone, with what it was given: its steps are made again, and
         undone again. None if all gradients are finite there.
         """
-        variables = _values([*self._network.trainable_variables, *self.optimizer.variables])
+        variables = self._changed()
         before = [tf.convert_to_tensor(variable) for variable in variables]
         self.update(batch, minibatches._replace(total=steps), coefficients)
         units = tf.nest.map_structure(lambda c: tf.constant(c[minibatches.rows[steps]]), batch)
@@ -196,6 +196,10 @@ class Updater:
             if not np.isfinite(gradient).all():
                 return name
         return None
+
+    def _changed(self) -> list[Any]:
+        """Returns all variables that an update changes."""
+        return _values([*self._network.trainable_variables, *self.optimizer.variables])
 
     def _mean_kl(self, batch: Batch) -> tf.Tensor:
         parameters, _ = self._network.forward(batch.inputs)
@@ -221,7 +225,7 @@ class Updater:
     ) -> tuple[Metrics, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Loops over the minibatches; returns sums, minibatches seen, steps made and finiteness."""
         self.optimizer.learning_rate.assign(coefficients.learning_rate)
-        variables = _values([*self._network.trainable_variables, *self.optimizer.variables])
+        variables = self._changed()
         before = [tf.identity(variable) for variable in variables]
 
         def proceed(i: tf.Tensor, sums: Metrics, steps: tf.Tensor, finite: tf.Tensor) -> tf.Tensor:
