@@ -65,6 +65,8 @@ class ModelState:
     optimizer: Arrays
     observation_moments: Arrays
     reward_moments: Arrays
+    versions: Mapping[str, str] | None = None
+    """Of Python and packages that wrote the file; None for what was not read from one."""
 
     def write(self, path: ModelPath) -> None:
         """Writes the model file `path`."""
@@ -168,6 +170,7 @@ class ModelState:
             n_updates=_count(document, "n_updates"),
             kl_penalty=_positive(document, "kl_penalty"),
             random=_random_states(document["random"]),
+            versions=document.get("versions"),
             **{group: _group(arrays, group) for group in _GROUPS},
         )
 

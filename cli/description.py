@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from batchppo.model_file import read_model_file
+from batchppo.model_state import ModelState
 
-from .build import load_policy
 from .console import results
 from .formatting import significant
 from .outcome import load_evaluations
@@ -20,21 +19,20 @@ _PARTS = ("architecture", "settings")
 def describe(choice: Choice) -> dict[str, Any]:
     """Return what is known of a model, as JSON values."""
     found = find_model(choice)
-    policy = load_policy(found.path)
-    document, _ = read_model_file(found.path)
-    timesteps = policy.metadata["num_timesteps"]
+    state = ModelState.read(found.path)
+    timesteps = state.num_timesteps
     return {
         "model": str(found.path),
         "size": found.path.stat().st_size,
         "timesteps": timesteps,
         **(_of_run(found.run, timesteps) if found.run else {}),
-        "observations": " ".join(str(policy.observation_space).split()),
-        "actions": " ".join(str(policy.action_space).split()),
-        "seed": policy.metadata["seed"],
-        "versions": document.get("versions"),
-        "policy": document["policy"],
-        "architecture": document["architecture"],
-        "settings": policy.metadata["config"],
+        "observations": " ".join(str(state.observation_space).split()),
+        "actions": " ".join(str(state.action_space).split()),
+        "seed": state.seed,
+        "versions": state.versions,
+        "policy": state.policy_name,
+        "architecture": state.architecture.to_json(),
+        "settings": state.config.to_json(),
     }
 
 
@@ -86,7 +84,7 @@ def _readable(value: Any) -> str:
         return f"linear from {value['start']:g} to {value['end']:g}{end}"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_readable(entry)}" for name, entry in value.items()) or "-"
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_readable, value))}]"
     if value is None or isinstance(value, bool):
         return "-" if value is None else str(value).lower()

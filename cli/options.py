@@ -151,8 +151,8 @@ def environment_options() -> Decorator:
         multiple=True,
         metavar="WRAPPER",
         help="Wrap each environment: NAME of gymnasium.wrappers or batchgym, or MODULE:NAME, with "
-        "arguments as "
-        "in 'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the innermost.",
+        "arguments as in 'TimeLimit(max_episode_steps=200)'. May be repeated; the first is the "
+        "innermost.",
     )
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

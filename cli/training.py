@@ -4,10 +4,8 @@ import contextlib
 import errno
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from gymnasium import Space
 
 import batchppo
 from batchppo.callbacks import BaseCallback, CheckpointCallback
@@ -16,11 +14,10 @@ from .build import make_agent, make_evaluation_env, make_training_env, terminate
 from .callbacks import Evaluate, ShowProgress
 from .console import messages
 from .outcome import Outcome
-from .policy_choice import remark_on, suitable_policy
+from .policy_choice import remark_on
 from .process import exit_code, uninterrupted
 from .progress import Display, make_display
 from .run import Run
-from .run_config import RunConfig
 
 # Errors of writing that do not name the file.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -41,8 +38,8 @@ def run_training(run: Run, progress: str) -> Outcome:
         with run.forgotten_on_error(), _waiting("Starting TensorFlow ...", progress):
             env = stack.enter_context(contextlib.closing(make_training_env(config)))
             agent = make_agent(config, env, run.model)
-            if run.model is None and progress != "none":
-                _remark(config, env.single_observation_space, env.single_action_space)
+            if run.model is None and progress != "none" and "policy" not in config.agent:
+                _remark(agent)
             eval_env = make_evaluation_env(config.environment, config.eval_episodes)
             stack.enter_context(contextlib.closing(eval_env))
             eval_env.reset(seed=_evaluation_seed(config.seed, run.timesteps))
@@ -91,12 +88,11 @@ def _checkpoints(run: Run) -> list[BaseCallback]:
     return [CheckpointCallback(every, run.folder.checkpoints, "model")] if every else []
 
 
-def _remark(config: RunConfig, observations: Space[Any], actions: Space[Any]) -> None:
+def _remark(agent: "batchppo.BatchPPO") -> None:
     """Print what is remarkable about a policy that nobody has chosen."""
-    if "policy" not in config.agent:
-        remark = remark_on(suitable_policy(observations, actions), observations)
-        if remark is not None:
-            messages().print(remark, soft_wrap=True)
+    remark = remark_on(agent.policy_name, agent.observation_space)
+    if remark is not None:
+        messages().print(remark, soft_wrap=True)
 
 
 def _evaluation_seed(seed: int, timesteps: int) -> int:
